@@ -233,8 +233,8 @@ class Violation(Exception):
     """Raised by op definitions and codecs if a rule is broken.
 
     Callers that know the position in the source turn it into a Diagnostic. `at` is the part to
-    point to: a name that `text.source.places` lists (such as "operand 1", "shape", or the name of
-    an attribute such as "slice_sizes"), or an offset. `severity` overrides the severity of the
+    point to: a name that `text.source.part_names` lists (such as "operand 1", "shape", or the name
+    of an attribute such as "slice_sizes"), or an offset. `severity` overrides the severity of the
     code.
     """
 

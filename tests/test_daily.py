@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from daily import FUZZERS, ROOMS
+from daily import AREAS, FUZZERS
 
 import hlotool
 
@@ -11,5 +11,5 @@ _WITHOUT_FUZZER = {"dev", "frameworks"}
 
 def test_every_package_has_a_daily_fuzzer():
     packages = {path.parent.name for path in Path(hlotool.__file__).parent.glob("*/__init__.py")}
-    assert ROOMS.keys() == packages - _WITHOUT_FUZZER
-    assert set(ROOMS.values()) <= {name for name, *_ in FUZZERS}
+    assert AREAS.keys() == packages - _WITHOUT_FUZZER
+    assert set(AREAS.values()) <= {name for name, *_ in FUZZERS}

@@ -2,7 +2,7 @@
 
 The families of texts are those that once grew faster, and similar ones.
 
-`tests/tools/growth.py` measures all families.
+`tests/tools/neighbor_pairing.py` measures all families.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from hlotool.codes import CODE_NAMES, DEFAULT_LINTS, severity_of
 from hlotool.shapes.json_text import json_error_offset
 from hlotool.text.locate.instruction import locate
 from hlotool.text.parse.parser import parse
-from hlotool.text.source.places import parse_place
+from hlotool.text.source.part_names import parse_part_name
 from hlotool.verifier.engine import verify
 
 DEAD = "HloModule m\nENTRY e {\n  p = f32[4] parameter(0)\n  d = f32[4] abs(p)\n  ROOT n = f32[%s] negate(p)\n}"
@@ -39,7 +39,7 @@ def test_a_single_instruction_has_no_findings() -> None:
 
 def test_a_constant_can_be_located() -> None:
     text = "c = f32[2]{0} constant( {1, /* two */ 2} )"
-    start, end = locate(text, 0, len(text), parse_place("literal"))
+    start, end = locate(text, 0, len(text), parse_part_name("literal"))
     assert text[start:end] == "{1, /* two */ 2}"
 
 

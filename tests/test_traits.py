@@ -134,20 +134,20 @@ def sets_of_opcodes(path: Path) -> list[str]:
 
     Tables by opcode are not included, since they state other facts.
     """
-    places = []
+    positions = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         parts = node.elts if isinstance(node, ast.Set | ast.List | ast.Tuple) else [node] if isinstance(node, ast.Constant) else []
         texts = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
         words = [word for text in texts for word in text.split()]
         is_list = len(words) >= (2 if isinstance(node, ast.Set) else MOST_TOGETHER)
         if is_list and all(word in OPS for word in words) and len(texts) == len(parts):
-            places.append(f"{path.relative_to(PACKAGE)}:{getattr(node, 'lineno', 0)}: {' '.join(words)}")
-    return places
+            positions.append(f"{path.relative_to(PACKAGE)}:{getattr(node, 'lineno', 0)}: {' '.join(words)}")
+    return positions
 
 
 @pytest.mark.parametrize("part", sorted({path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py")} - {"opdefs"}))
 def test_opcodes_are_not_listed_outside_their_table(part: str) -> None:
     paths = [PACKAGE / part] if part.endswith(".py") else sorted((PACKAGE / part).rglob("*.py"))
-    places = [place for path in paths for place in sets_of_opcodes(path)]
+    positions = [position for path in paths for position in sets_of_opcodes(path)]
     # Factor and offset exist for three kinds of arithmetic only.
-    assert [place for place in places if not place.endswith("add subtract multiply")] == []
+    assert [position for position in positions if not position.endswith("add subtract multiply")] == []

@@ -26,7 +26,7 @@ from hlotool.shapes.shape import array_shape, tuple_shape
 from hlotool.shapes.values import PaddingDimension
 from hlotool.text.locate.instruction import locate
 from hlotool.text.parse.parser import parse
-from hlotool.text.source.places import parse_place
+from hlotool.text.source.part_names import parse_part_name
 from hlotool.verifier.engine import verify
 from hlotool.verifier.selection import SelectionError
 
@@ -227,7 +227,7 @@ LINE = (
     ],
 )
 def test_places(at: str, found: str) -> None:
-    start, end = locate(LINE, 0, len(LINE), parse_place(at))
+    start, end = locate(LINE, 0, len(LINE), parse_part_name(at))
     assert LINE[start:end] == found
 
 
@@ -265,11 +265,11 @@ EDITS = (
 def edited(text: str, random: Random) -> str:
     """Returns the text with another shape, list, number or opcode somewhere."""
     pattern, replacements = random.choice(EDITS)
-    places = list(pattern.finditer(text))
-    if not places:
+    positions = list(pattern.finditer(text))
+    if not positions:
         return text
-    place = random.choice(places)
-    return text[: place.start()] + random.choice(replacements) + text[place.end() :]
+    position = random.choice(positions)
+    return text[: position.start()] + random.choice(replacements) + text[position.end() :]
 
 
 def edited_twice(text: str, random: Random) -> str:

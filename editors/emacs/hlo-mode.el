@@ -42,15 +42,15 @@
 (defface hlo-operator-face '((t)) "Face of an operator.")
 (defface hlo-punctuation-face '((t)) "Face of a bracket or a comma.")
 
-;; A place is [RULES CLOSE CLOSE-KIND DEFAULT]: its tokens, the end of the place and
+;; A state is [RULES CLOSE CLOSE-KIND DEFAULT]: its tokens, the end of the state and
 ;; the kind of that end, and the kind of all other text.
-;; A rule is [PARTS INSIDE NEXT]: INSIDE is the place after the token, up to the end
-;; of that place; NEXT is the place of a single token after it.
+;; A rule is [PARTS INSIDE NEXT]: INSIDE is the state after the token, up to the end
+;; of that state; NEXT is the state of a single token after it.
 ;; A part is (KIND ALTERNATIVE...), and an alternative is a list of steps: a regular
 ;; expression to match; (before REGEXP), which matches only its first group;
 ;; (not ALTERNATIVE...) and (yes ALTERNATIVE...), lookahead; `trivia', spaces and
 ;; comments; and (until CLOSE CONTENT), the rest of a string or a comment.
-(defconst hlo--places
+(defconst hlo--states
   [
    [([((comment ("//" "\\(?:[^\r\n]\\)*") ("/\\*" (until "\\*/" "[^*]+\\|\\*")))) nil nil]
      [((string ("\"" (until "\"" "[^\"\\]+\\|\\\\[^\n]")) ("'" (until "'" "[^'\\]+\\|\\\\[^\n]")))) nil nil]
@@ -524,28 +524,28 @@
     (beginning-of-line)
     (while (not (or (looking-at hlo--sync) (bobp))) (forward-line -1))
     (save-match-data
-      (hlo--scan limit (hlo--places-here)
+      (hlo--scan limit (hlo--states-here)
                  (lambda (start end kind) (put-text-property start end 'face (intern (format "hlo-%s-face" kind)))))))
   (goto-char limit)
   nil)
 
-(defun hlo--places-here ()
-  "Return the stack of places at point."
+(defun hlo--states-here ()
+  "Return the stack of states at point."
   (if (and (looking-at hlo--sync) (not (match-beginning 1))) '(15 0) '(0)))
 
 (defun hlo--scan (limit stack mark)
   "Read tokens up to LIMIT.
-STACK is a list of places; MARK is called with start, end and kind of a token."
+STACK is a list of states; MARK is called with start, end and kind of a token."
   (let ((line-end -1) last once)
     (while (progn (skip-chars-forward " \t\r\n" limit) (< (point) limit))
       (when (> (point) line-end)
         (setq line-end (line-end-position) last (+ (line-beginning-position) hlo-longest-line)))
       (if (> (point) last)
           (progn (goto-char (min limit (1+ line-end)))
-                 (setq stack (hlo--places-here) once nil))
+                 (setq stack (hlo--states-here) once nil))
         (let* ((start (point))
-               (place (aref hlo--places (or once (car stack))))
-               (rules (aref place 0))
+               (state (aref hlo--states (or once (car stack))))
+               (rules (aref state 0))
                rule ends)
           (while (and rules (not ends))
             (setq rule (pop rules) ends (hlo--parts (aref rule 0))))
@@ -559,11 +559,11 @@ STACK is a list of places; MARK is called with start, end and kind of a token."
             ;; A comment before a value is not the value.
             (unless (eq (cdar ends) 'comment) (setq once (aref rule 2))))
            (once (setq once nil))
-           ((and (aref place 1) (hlo--any (aref place 1)))
-            (when (> (point) start) (funcall mark start (point) (aref place 2)))
+           ((and (aref state 1) (hlo--any (aref state 1)))
+            (when (> (point) start) (funcall mark start (point) (aref state 2)))
             (pop stack))
            (t (forward-char)
-              (when (aref place 3) (funcall mark start (point) (aref place 3))))))))))
+              (when (aref state 3) (funcall mark start (point) (aref state 3))))))))))
 
 ;; ---- hlotool --------------------------------------------------------------------
 

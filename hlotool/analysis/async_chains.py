@@ -30,7 +30,7 @@ class AsyncFlow:
     def __init__(self, users: Users, callers: Mapping[Computation, Sequence[Call]]) -> None:
         self.users = users
         self.callers = callers
-        self._places: dict[Instruction, dict[Instruction, list[int]]] = {}
+        self._positions: dict[Instruction, dict[Instruction, list[int]]] = {}
         self._elements: dict[Instruction, dict[int, list[Instruction]]] = {}
 
     def arrivals(self, computation: Computation, start: Instruction) -> Iterator[Call]:
@@ -73,14 +73,14 @@ class AsyncFlow:
                 by_element.setdefault(element, []).append(user)
         return [*by_element.get(-1, ()), *by_element.get(path[0], ())]
 
-    def _places_in(self, user: Instruction, x: Instruction) -> Sequence[int]:
+    def _positions_in(self, user: Instruction, x: Instruction) -> Sequence[int]:
         """Returns the positions of x among the operands of `user`."""
-        places = self._places.get(user)
-        if places is None:
-            places = self._places[user] = {}
+        positions = self._positions.get(user)
+        if positions is None:
+            positions = self._positions[user] = {}
             for k, operand in enumerate(user.operands):
-                places.setdefault(operand, []).append(k)
-        return places.get(x, ())
+                positions.setdefault(operand, []).append(k)
+        return positions.get(x, ())
 
     def _passed_to(self, inside: Computation, user: Instruction, x: Instruction, path: Path) -> Iterator[_Carrier]:
         """Yields the instructions that have the value after `user` has taken x.
@@ -92,7 +92,7 @@ class AsyncFlow:
         if continues(user) or IDENTITY in user.op.traits or opcode == "custom-call":
             yield inside, user, path
         elif opcode == "tuple":
-            yield from ((inside, user, (k, *path)) for k in self._places_in(user, x))
+            yield from ((inside, user, (k, *path)) for k in self._positions_in(user, x))
         elif opcode == "get-tuple-element":
             if path[:1] == (user.attributes["index"],):
                 yield inside, user, path[1:]
@@ -101,9 +101,9 @@ class AsyncFlow:
             yield from ((called, called.parameters[0], path) for called in user.called if called.parameters)
         elif opcode == "call":
             parameters = user.called[0].parameters
-            yield from ((user.called[0], parameters[k], path) for k in self._places_in(user, x) if k < len(parameters))
+            yield from ((user.called[0], parameters[k], path) for k in self._positions_in(user, x) if k < len(parameters))
         elif opcode == "conditional":
-            branches = [(user.called[k - 1], user.called[k - 1].parameters) for k in self._places_in(user, x) if 0 < k <= len(user.called)]
+            branches = [(user.called[k - 1], user.called[k - 1].parameters) for k in self._positions_in(user, x) if 0 < k <= len(user.called)]
             yield from ((branch, parameters[0], path) for branch, parameters in branches if parameters)
 
     def _returned_to(self, inside: Computation, path: Path) -> Iterator[_Carrier]:

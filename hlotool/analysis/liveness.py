@@ -158,8 +158,8 @@ class _LivenessWalk:
         # donated.
         self.last_use: dict[_Buffer, int] = {}
         self._number_parameters()
-        for place, x in enumerate(computation.instructions):
-            self.values[x] = self._value(x, place)
+        for position, x in enumerate(computation.instructions):
+            self.values[x] = self._value(x, position)
         for buffer in self._of(computation.root):
             buffer.last = self.end
 
@@ -174,34 +174,34 @@ class _LivenessWalk:
         # Empty if x comes after its user, which can happen while a program changes the module.
         return self.values.get(x, ())
 
-    def _new_buffers(self, x: Instruction, shape: Shape, place: int) -> _Value:
+    def _new_buffers(self, x: Instruction, shape: Shape, position: int) -> _Value:
         """Creates buffers for a result or a part of one."""
-        value = tuple(_Buffer(x, size, place) for size in self.sizes.leaves(shape))
+        value = tuple(_Buffer(x, size, position) for size in self.sizes.leaves(shape))
         self.buffers += value
         return value
 
-    def _value(self, x: Instruction, place: int) -> _Value:
+    def _value(self, x: Instruction, position: int) -> _Value:
         opcode, traits = x.op.name, x.op.traits
         if opcode == "parameter":
             return self._parameter(x)
         if opcode == "get-tuple-element":
             tuple_ = x.operands[0]
             return self._of(tuple_)[self.sizes.element(tuple_.shape, x.attributes["index"])]
-        self._use(x, place)
+        self._use(x, position)
         if opcode == "tuple":
             return tuple(buffer for operand in x.operands for buffer in self._of(operand))
         if x.op.update_of is not None:
-            return self._update(x, place)
+            return self._update(x, position)
         if VIEW in traits:
             return self._of(x.operands[0])
         if x.op.gives is not None:
-            return self._done(x, place, x.op.gives)
+            return self._done(x, position, x.op.gives)
         if RUNS_COMPUTATIONS in traits:
-            self.temporary[place] = max((self.summaries[c].temporary for c in x.called), default=0)
+            self.temporary[position] = max((self.summaries[c].temporary for c in x.called), default=0)
         if x.op.operands_at is not None:
-            return self._start(x, place, x.op.operands_at)
+            return self._start(x, position, x.op.operands_at)
         rule = _RULES.get(opcode)
-        return rule(self, x, place) if rule is not None else self._new_or_overwritten(x, place)
+        return rule(self, x, position) if rule is not None else self._new_or_overwritten(x, position)
 
     def _parameter(self, x: Instruction) -> _Value:
         first = self.first_leaf[x]
@@ -213,34 +213,34 @@ class _LivenessWalk:
             self.buffers += value
         return value
 
-    def _use(self, x: Instruction, place: int) -> None:
+    def _use(self, x: Instruction, position: int) -> None:
         read = list(x.operands)
         if x.op.done_of is not None:
             # The operands of a start are read until its done.
             read += [source for operand in x.operands for source in operand.operands]
         for operand in read:
             for buffer in self._of(operand):
-                buffer.last = max(buffer.last, place)
-                self.last_use[buffer] = place
+                buffer.last = max(buffer.last, position)
+                self.last_use[buffer] = position
 
-    def _done(self, x: Instruction, place: int, element: int) -> _Value:
+    def _done(self, x: Instruction, position: int, element: int) -> _Value:
         """Returns the result of a done: an element of the value in flight, followed by tokens."""
         in_flight = x.operands[0]
         value = self._of(in_flight)[self.sizes.element(in_flight.shape, element)]
         missing = len(self.sizes.leaves(x.shape)) - len(value)
-        return (*value, *(_Buffer(x, 0, place) for _ in range(missing)))
+        return (*value, *(_Buffer(x, 0, position) for _ in range(missing)))
 
-    def _start(self, x: Instruction, place: int, kept: int) -> _Value:
+    def _start(self, x: Instruction, position: int, kept: int) -> _Value:
         """Returns the value in flight: the operands' buffers, and new ones for everything else."""
         buffers = list[_Buffer]()
         operand_buffers = tuple(buffer for operand in x.operands for buffer in self._of(operand))
         for k, element in enumerate(x.shape.elements):
             # The operands of a transfer include a token, which is not in this element.
             count = len(self.sizes.leaves(element))
-            buffers += operand_buffers[:count] if k == kept else self._new_buffers(x, element, place)
+            buffers += operand_buffers[:count] if k == kept else self._new_buffers(x, element, position)
         return tuple(buffers)
 
-    def _update(self, x: Instruction, place: int) -> _Value:
+    def _update(self, x: Instruction, position: int) -> _Value:
         """Returns the value in flight after an update.
 
         It has the buffers of additional operands, and new buffers for other parts that are bound
@@ -253,21 +253,21 @@ class _LivenessWalk:
         for k, element in enumerate(x.shape.elements):
             kept = known[self.sizes.element(before.shape, k)] + (passed if k == 0 else ())
             count = len(self.sizes.leaves(element))
-            buffers += kept[:count] if len(kept) >= count else (*kept, *self._new_buffers(x, element, place)[len(kept) :])
+            buffers += kept[:count] if len(kept) >= count else (*kept, *self._new_buffers(x, element, position)[len(kept) :])
         return tuple(buffers)
 
-    def loop(self, x: Instruction, place: int) -> _Value:
+    def loop(self, x: Instruction, position: int) -> _Value:
         """Returns the loop state, which has the same buffers before, during and after the loop."""
         return self._of(x.operands[0])
 
-    def call(self, x: Instruction, place: int) -> _Value:
+    def call(self, x: Instruction, position: int) -> _Value:
         """Returns the result of the called computation.
 
         Its buffers are new, or those of operands that the computation returns.
         """
         operand_buffers = tuple(buffer for operand in x.operands for buffer in self._of(operand))
         summary = self.summaries[x.called[0]]
-        results = self._new_buffers(x, x.shape, place)
+        results = self._new_buffers(x, x.shape, position)
         if len(summary.result) != len(results):
             return results
         return tuple(
@@ -275,8 +275,8 @@ class _LivenessWalk:
             for new, leaf in zip(results, summary.result, strict=True)
         )
 
-    def _new_or_overwritten(self, x: Instruction, place: int) -> _Value:
-        results = list(self._new_buffers(x, x.shape, place))
+    def _new_or_overwritten(self, x: Instruction, position: int) -> _Value:
+        results = list(self._new_buffers(x, x.shape, position))
         for leaf, operand, operand_leaf in self._overwritten(x):
             if leaf < len(results) and operand_leaf < len(self._of(operand)):
                 results[leaf] = self._replaced(results[leaf], self._of(operand)[operand_leaf])
@@ -302,11 +302,11 @@ class _LivenessWalk:
         return pairs
 
     def _leaf_at(self, shape: Shape, index: Sequence[int]) -> int:
-        place = 0
+        position = 0
         for k, at in enumerate(index):
             part = subshape(shape, tuple(index[:k]))
-            place += self.sizes.element(part, at).start if part is not None else 0
-        return place
+            position += self.sizes.element(part, at).start if part is not None else 0
+        return position
 
     def _dies(self, operand: Instruction) -> bool:
         """Returns whether an operand has only one user, which may overwrite its memory."""
@@ -324,17 +324,17 @@ class _LivenessWalk:
         for buffer in buffers:
             changes[buffer.first] += buffer.bytes
             changes[buffer.last + 1] -= buffer.bytes
-        return [live + self.temporary.get(place, 0) for place, live in enumerate(accumulate(changes[:-1]))]
+        return [live + self.temporary.get(position, 0) for position, live in enumerate(accumulate(changes[:-1]))]
 
     def peak(self, module: Module) -> PeakMemory:
         saved = self._share_with_parameters(module)
         curve = self._curve(self.buffers)
         top = max(curve)
-        place = curve.index(top)
-        at = self.computation.instructions[place]
-        live = [LiveBuffer(b.instruction, b.bytes) for b in self.buffers if b.bytes and b.first <= place <= b.last]
-        if self.temporary.get(place):
-            live.append(LiveBuffer(at, self.temporary[place], temporary=True))
+        position = curve.index(top)
+        at = self.computation.instructions[position]
+        live = [LiveBuffer(b.instruction, b.bytes) for b in self.buffers if b.bytes and b.first <= position <= b.last]
+        if self.temporary.get(position):
+            live.append(LiveBuffer(at, self.temporary[position], temporary=True))
         return PeakMemory(top, at, tuple(sorted(live, key=lambda b: -b.bytes)), saved)
 
     def _share_with_parameters(self, module: Module) -> int:
@@ -348,10 +348,10 @@ class _LivenessWalk:
             if not 0 <= pair.number < len(parameters):
                 continue
             source, parameter = self._of(parameters[pair.number]), parameters[pair.number]
-            leaf, place = self._leaf_at(root.shape, pair.output_index), self._leaf_at(parameter.shape, pair.index)
-            if leaf >= len(result) or place >= len(source) or result[leaf] is source[place]:
+            leaf, position = self._leaf_at(root.shape, pair.output_index), self._leaf_at(parameter.shape, pair.index)
+            if leaf >= len(result) or position >= len(source) or result[leaf] is source[position]:
                 continue
-            parameter, output = source[place], result[leaf]
+            parameter, output = source[position], result[leaf]
             parameter.last = self.last_use.get(parameter, 0)
             if parameter.last <= output.first and parameter.bytes:
                 # The result may overwrite the parameter in the instruction that reads it last.

@@ -37,12 +37,12 @@ def spans(computation: Computation, users: Mapping[Instruction, Sequence[Instruc
     begun = [(k, x) for k, x in enumerate(computation.instructions) if x.op.done is not None]
     if not begun:
         return []
-    places = {x: k for k, x in enumerate(computation.instructions)}
+    positions = {x: k for k, x in enumerate(computation.instructions)}
     pairs = []
     for first, start in begun:
         done = _end(start, users)
-        if done is not None and done in places:
-            pairs.append(Span(start, done, first, places[done]))
+        if done is not None and done in positions:
+            pairs.append(Span(start, done, first, positions[done]))
     return pairs
 
 

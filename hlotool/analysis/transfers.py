@@ -49,12 +49,12 @@ def repeated(pairs: Sequence[tuple[int, int]]) -> str | None:
     >>> repeated([(0, 1), (2, 1)])
     'device 1 receives twice'
     """
-    for place, verb in ((0, "sends"), (1, "receives")):
+    for position, verb in ((0, "sends"), (1, "receives")):
         seen: set[int] = set()
         for pair in pairs:
-            if pair[place] in seen:
-                return f"device {pair[place]} {verb} twice"
-            seen.add(pair[place])
+            if pair[position] in seen:
+                return f"device {pair[position]} {verb} twice"
+            seen.add(pair[position])
     return None
 
 

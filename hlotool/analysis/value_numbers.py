@@ -31,11 +31,11 @@ class ComputationClasses:
         self.first: dict[Computation, Computation] = {}
         self._frozen: dict[int, Any] = {}
         known: dict[Any, Computation] = {}
-        alike = Counter(map(_outline, module.computations))
+        similar = Counter(map(_outline, module.computations))
         # Callees come first, so that calls of equal computations are equal.
         for computation in module.computations:
             outline = _outline(computation)
-            if alike[outline] == 1:
+            if similar[outline] == 1:
                 # Numbering large computations takes long, and no other computation can be equal to
                 # this one.
                 self.first[computation] = computation

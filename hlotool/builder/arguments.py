@@ -17,7 +17,7 @@ from hlotool.opdefs.codecs.enums import ENUMS, PRECISION
 from hlotool.shapes.replica_groups import NO_GROUPS, ReplicaGroups
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import ResultAccuracy
-from hlotool.text.source.places import parse_place
+from hlotool.text.source.part_names import parse_part_name
 
 __all__ = ["RENAMED", "Arguments", "ArrayLike", "Called", "Groups", "Operand", "Operands", "Precision"]
 
@@ -263,11 +263,11 @@ def _argument(violation: Violation, method: str, op: OpDef | None) -> str:
     """Returns the argument that a violation is about, by its name in XLA's documentation."""
     if not isinstance(violation.at, str) or not violation.at:
         return ""
-    place = parse_place(violation.at)
+    part_name = parse_part_name(violation.at)
     names = RENAMED.get(method, {})
-    word = place.word
-    if place.number is not None:
-        word = op.operands[place.number] if op is not None and place.number < len(op.operands) else f"operand {place.number}"
+    word = part_name.word
+    if part_name.number is not None:
+        word = op.operands[part_name.number] if op is not None and part_name.number < len(op.operands) else f"operand {part_name.number}"
     elif word == "operands" and op is not None:
         return ", ".join(names.get(operand, operand) for operand in op.operands)
     elif word not in names and op is not None and word not in op.attributes:

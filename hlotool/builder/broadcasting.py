@@ -74,18 +74,17 @@ def _mapped(smaller: Shape, larger: Shape, dimensions: Sequence[int]) -> Shape:
     if dimensions and not smaller.rank:
         raise Violation("T001", "broadcast_dimensions", f"a scalar has no dimensions to map, got {list(dimensions)}")
     new = bounds(larger)
-    for k, (place, bound) in enumerate(zip(dimensions, bounds(smaller), strict=True)):
-        if not 0 <= place < larger.rank:
-            raise Violation("T001", "broadcast_dimensions", f"there is no dimension {place} in {larger.text_without_layout}")
-        size, other = bound[0], larger.dimensions[place]
+    for k, (position, bound) in enumerate(zip(dimensions, bounds(smaller), strict=True)):
+        if not 0 <= position < larger.rank:
+            raise Violation("T001", "broadcast_dimensions", f"there is no dimension {position} in {larger.text_without_layout}")
+        size, other = bound[0], larger.dimensions[position]
         if size != other and 1 not in (size, other) and UNBOUNDED not in (size, other):
-            message = (
-                f"dimension {k} of {smaller.text_without_layout} has size {size}, but dimension {place} of {larger.text_without_layout} has {other}"
-            )
+            of_larger = f"dimension {position} of {larger.text_without_layout}"
+            message = f"dimension {k} of {smaller.text_without_layout} has size {size}, but {of_larger} has {other}"
             raise Violation("T001", "broadcast_dimensions", message, _meant(smaller, larger))
-        if k and place <= dimensions[k - 1]:
+        if k and position <= dimensions[k - 1]:
             raise Violation("T001", "broadcast_dimensions", f"broadcast dimensions must be strictly increasing, got {list(dimensions)}")
-        new[place] = bound
+        new[position] = bound
     return array_shape(smaller.element_type, tuple(size for size, _ in new), tuple(dynamic for _, dynamic in new))
 
 
@@ -107,8 +106,8 @@ def _meant(smaller: Shape, larger: Shape) -> str | None:
     """Returns a hint if exactly one choice of dimensions has the right sizes."""
     if larger.rank > _MOST_GUESSED:
         return None
-    placed = [places for places in permutations(range(larger.rank), smaller.rank) if list(places) == sorted(places)]
-    fitting = [places for places in placed if [larger.dimensions[k] for k in places] == list(smaller.dimensions)]
+    placed = [positions for positions in permutations(range(larger.rank), smaller.rank) if list(positions) == sorted(positions)]
+    fitting = [positions for positions in placed if [larger.dimensions[k] for k in positions] == list(smaller.dimensions)]
     return f"did you mean broadcast_dimensions={list(fitting[0])}?" if len(fitting) == 1 else None
 
 
@@ -154,18 +153,17 @@ def in_dimensions(operand: Shape, out_dim_size: Sequence[int], broadcast_dimensi
         raise Violation("T016", "broadcast_dimensions", message)
     sizes = bounds(operand)
     new: list[Bound] = [(size, False) for size in out_dim_size]
-    for k, place in enumerate(broadcast_dimensions):
-        if not 0 <= place < len(new):
-            raise Violation("T017", "broadcast_dimensions", f"there is no dimension {place} in a result of rank {len(new)}")
-        if k and place <= broadcast_dimensions[k - 1]:
+    for k, position in enumerate(broadcast_dimensions):
+        if not 0 <= position < len(new):
+            raise Violation("T017", "broadcast_dimensions", f"there is no dimension {position} in a result of rank {len(new)}")
+        if k and position <= broadcast_dimensions[k - 1]:
             raise Violation("T019", "broadcast_dimensions", f"broadcast dimensions must be strictly increasing, got {list(broadcast_dimensions)}")
-        if sizes[k][0] not in (1, new[place][0]):
-            message = (
-                f"dimension {k} of {operand.text_without_layout} must have size 1 or {new[place][0]}, the size of dimension {place} of the result"
-            )
+        if sizes[k][0] not in (1, new[position][0]):
+            expected = f"1 or {new[position][0]}, the size of dimension {position} of the result"
+            message = f"dimension {k} of {operand.text_without_layout} must have size {expected}"
             raise Violation("T017", "broadcast_dimensions", message)
-        new[place] = (new[place][0], sizes[k][1] and sizes[k][0] == new[place][0])
+        new[position] = (new[position][0], sizes[k][1] and sizes[k][0] == new[position][0])
     if any(size < 0 for size, _ in new):
         raise Violation("T017", "out_dim_size", f"sizes cannot be negative, got {list(out_dim_size)}")
     shape = array_shape(operand.element_type, tuple(size for size, _ in new), tuple(dynamic for _, dynamic in new))
-    return shape, tuple(k for k, place in enumerate(broadcast_dimensions) if sizes[k][0] == new[place][0])
+    return shape, tuple(k for k, position in enumerate(broadcast_dimensions) if sizes[k][0] == new[position][0])

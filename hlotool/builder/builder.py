@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from hlotool.builder.composites.aliases import AliasMethods
 from hlotool.builder.composites.annotations import AnnotationMethods
 from hlotool.builder.composites.asynchronous import AsyncMethods
 from hlotool.builder.composites.header import HeaderMethods
-from hlotool.builder.composites.historic import HistoricMethods
 from hlotool.builder.emitter import Emitter
 from hlotool.builder.generated.comparison import ComparisonMethods
 from hlotool.builder.generated.direct import DirectMethods
@@ -36,7 +36,7 @@ _ALIAS_KINDS = ("may-alias", "must-alias")
 _MOST_COMPARED = 1000
 
 
-class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods, InternalMethods, AsyncMethods, AnnotationMethods, HeaderMethods):
+class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, InternalMethods, AsyncMethods, AnnotationMethods, HeaderMethods):
     """A builder of a module, or of a computation of one.
 
     Each method adds an instruction and returns an `Op`. The methods are those of XLA's operation
@@ -110,7 +110,7 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         >>> b.build(b.constant(1.0) + 2.0)
         <module demo with 1 computation>
         """
-        own = self is self._state.entry and self._place is None
+        own = self is self._state.entry and self._position is None
         self._require(own, "S010", "", "only the builder of a new module can build it", "use finish for a called computation")
         module = self._state.module
         if root is not None or module.entry is None or self._state.is_built:
@@ -192,10 +192,10 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         names = [c.name for c in module.computations]
         builder._require(target is not None, "S006", "computation", f"there is no computation '{computation}'", f"the module has {names}"[:200])
         state.rewriter, state.entry = Rewriter(module), builder
-        builder._place = (state.rewriter, None)
+        builder._position = (state.rewriter, None)
         builder._numbers.update({x.immediate: x for x in builder._computation.parameters})
         if before is not None:
-            builder._place = (state.rewriter, builder.op(before).instruction)
+            builder._position = (state.rewriter, builder.op(before).instruction)
         return builder
 
     def op(self, name: str) -> Op:
@@ -208,7 +208,7 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         >>> b.op("x")
         <op x = f32[4] parameter>
         """
-        instructions = self._instructions if self._place is None else self._place[0].instructions(self._computation)
+        instructions = self._instructions if self._position is None else self._position[0].instructions(self._computation)
         name = self._instance(name, str, "name")
         found = next((x for x in instructions if x.name == name), None)
         if found is None:
@@ -221,19 +221,19 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
 
         Raises BuilderError if their shapes differ. See `extend` for an example.
         """
-        self._require(self._place is not None, "S002", "old", "only the builder of an existing module can replace operations")
-        assert self._place is not None
+        self._require(self._position is not None, "S002", "old", "only the builder of an existing module can replace operations")
+        assert self._position is not None
         try:
-            self._place[0].replace(self._operand(old, "old"), self._operand(new, "new"))
+            self._position[0].replace(self._operand(old, "old"), self._operand(new, "new"))
         except EditError as error:
             self._fail("T003", "new", str(error))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._place is None:
+        if self._position is None:
             if self is not self._state.entry:
                 super().__exit__(kind, error, trace)
             return
-        self._place[0].__exit__(kind, error, trace)
+        self._position[0].__exit__(kind, error, trace)
         self._is_open = False
         if error is None:
             self._raise_errors()

@@ -130,10 +130,10 @@ class ComputationMethods(GenericMethods):
         """
         self._require(self._is_open, "S011", "", f"computation '{self._computation.name}' is finished, so its result cannot change")
         root = self._result(value)
-        if self._place is None:
+        if self._position is None:
             self._computation.root = root
         else:
-            self._place[0].set_root(root)
+            self._position[0].set_root(root)
         return Op(self._innermost(), root)
 
     def _result(self, value: Any) -> Instruction:

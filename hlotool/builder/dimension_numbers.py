@@ -88,7 +88,7 @@ class ConvolutionDimensionNumbers(Record):
 
 def _labels(letters: str, first: int, second: int, spatial: Sequence[int]) -> str:
     """Returns the labels of all dimensions, in order."""
-    labels = {first: letters[0], second: letters[1], **{place: str(k) for k, place in enumerate(spatial)}}
+    labels = {first: letters[0], second: letters[1], **{position: str(k) for k, position in enumerate(spatial)}}
     return "".join(labels.get(k, "?") for k in range(len(spatial) + 2))
 
 
@@ -100,5 +100,5 @@ def default_convolution_dimensions(spatial: int) -> ConvolutionDimensions:
     >>> default_convolution_dimensions(2).text
     'bf01_oi01->bf01'
     """
-    places = tuple(range(2, spatial + 2))
-    return ConvolutionDimensionNumbers(0, 1, places, 1, 0, places, 0, 1, places).dimensions
+    positions = tuple(range(2, spatial + 2))
+    return ConvolutionDimensionNumbers(0, 1, positions, 1, 0, positions, 0, 1, positions).dimensions

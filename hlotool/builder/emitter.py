@@ -47,7 +47,7 @@ class Emitter(Arguments):
         # True if each instruction comes after those that it depends on.
         self._is_ordered = True
         # For an existing module: its Rewriter, and the instruction to insert new ones before.
-        self._place: tuple[Rewriter, Instruction | None] | None = None
+        self._position: tuple[Rewriter, Instruction | None] | None = None
         self._inner: Emitter | None = None  # the builder of the function that is being traced
 
     def _innermost(self) -> Emitter:
@@ -105,7 +105,7 @@ class Emitter(Arguments):
         target = self._innermost()
         if not target._is_open:
             self._fail("S011", "", f"computation '{target._computation.name}' is finished, so nothing can be added to it")
-        if target._place is not None:
+        if target._position is not None:
             return Op(target, target._inserted(op, operands, result, attribute_set, immediate, metadata, name))
         x = Instruction(target._names.take(name or op.name), op, result, operands, attribute_set, immediate, metadata)
         target._instructions.append(x)
@@ -121,8 +121,8 @@ class Emitter(Arguments):
         metadata: str | None,
         name: str | None,
     ) -> Instruction:
-        assert self._place is not None
-        rewriter, before = self._place
+        assert self._position is not None
+        rewriter, before = self._position
         into = self._computation if before is None else None
         return rewriter.insert(
             op, operands, before=before, into=into, name=name, shape=shape, attributes=attributes, immediate=immediate, metadata_text=metadata
@@ -205,9 +205,9 @@ class Emitter(Arguments):
         """
         x = self._operand(op, "op")
         self._check_name(name)
-        place = self._innermost()._place
-        if place is not None:
-            rewriter, others = place[0], count(1)
+        position = self._innermost()._position
+        if position is not None:
+            rewriter, others = position[0], count(1)
             free = name
             while rewriter.is_name_used(free) and free != x.name:
                 free = f"{name}.{next(others)}"
@@ -303,16 +303,16 @@ class Emitter(Arguments):
         shape = array_shape(x.shape.element_type, like.dimensions, like.dynamic)
         return self._emit(_BROADCAST, (x,), {"dimensions": ()}, shape).instruction
 
-    def _repeated(self, x: Instruction, kept: Sequence[int], places: Sequence[int], result: Shape) -> Instruction:
+    def _repeated(self, x: Instruction, kept: Sequence[int], positions: Sequence[int], result: Shape) -> Instruction:
         """Repeats an array along all dimensions except `kept`; the repeated ones have size 1.
 
-        `places` are the numbers of the kept dimensions in the result.
+        `positions` are the numbers of the kept dimensions in the result.
         """
         if len(kept) != x.shape.rank:
             sizes = bounds(x.shape)
             shape = array_shape(x.shape.element_type, tuple(sizes[k][0] for k in kept), tuple(sizes[k][1] for k in kept))
             x = self._emit(_RESHAPE, (x,), None, shape).instruction
-        return self._emit(_BROADCAST, (x,), {"dimensions": tuple(places)}, result).instruction
+        return self._emit(_BROADCAST, (x,), {"dimensions": tuple(positions)}, result).instruction
 
     def _total_order(self, direction: str, lhs: Any, rhs: Any, dimensions: Sequence[int]) -> Op:
         """Adds a comparison that orders floats totally; other types have only one order."""

@@ -65,16 +65,16 @@ def part_of(shape: Shape, index: Any) -> Part:
 
 def _without_ellipsis(entries: list[Any], shape: Shape) -> list[Any]:
     """Returns the entries with a full slice for each dimension that `...` or the end leaves out."""
-    places = [k for k, entry in enumerate(entries) if entry is Ellipsis]
-    if len(places) > 1:
+    positions = [k for k, entry in enumerate(entries) if entry is Ellipsis]
+    if len(positions) > 1:
         raise Violation("T025", "index", "an index can have only one '...'")
     given = sum(entry is not None and entry is not Ellipsis for entry in entries)
     if given > shape.rank:
         raise Violation("T025", "index", f"{count(given, 'index', 'indices')} for {shape.text_without_layout}, which has rank {shape.rank}")
     filler = [slice(None)] * (shape.rank - given)
-    if not places:
+    if not positions:
         return [*entries, *filler]
-    return [*entries[: places[0]], *filler, *entries[places[0] + 1 :]]
+    return [*entries[: positions[0]], *filler, *entries[positions[0] + 1 :]]
 
 
 def _range(entry: slice, size: int) -> SliceRange:

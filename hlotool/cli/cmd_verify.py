@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from hlotool.cli.alike import collapsed
 from hlotool.cli.command import HloCommand
 from hlotool.cli.completions import complete_subjects
 from hlotool.cli.inputs import Outcome, chosen_files
@@ -33,6 +32,7 @@ from hlotool.cli.output import bug_message, complain, counted, flush_out, write_
 from hlotool.cli.progress import progress
 from hlotool.cli.render import FORMATS, Style, style_for
 from hlotool.cli.rule_options import rule_options, settings_lines
+from hlotool.cli.similar import collapsed
 from hlotool.workspace.files import FileChoice
 from hlotool.workspace.findings import Checked, FileFinding
 from hlotool.workspace.keys import BASELINE_OPTIONS
@@ -162,11 +162,11 @@ class VerifyReport:
             findings = result.findings
             if self.options.output_format == "text" and not self.options.show_all and not self.options.statistics:
                 findings = list(collapsed(findings))
-            room = len(findings) if limit is None or self.options.statistics else max(0, limit - self.shown)
-            self.left_out += max(0, len(findings) - room)
-            self.shown += min(room, len(findings))
+            remaining = len(findings) if limit is None or self.options.statistics else max(0, limit - self.shown)
+            self.left_out += max(0, len(findings) - remaining)
+            self.shown += min(remaining, len(findings))
             self.first += islice(result.findings, max(0, _MAX_ROWS - len(self.first)))
-            yield from islice(findings, room)
+            yield from islice(findings, remaining)
 
     def take(self, result: Checked) -> None:
         """Counts the findings of a file, and reports an error if the file could not be checked."""

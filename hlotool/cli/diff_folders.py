@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from hlotool.cli.diff_many import ManyRequest, chosen, report_failure, write_document, write_rows, write_text
-from hlotool.cli.diff_tables import MOST_PAIRS, FolderComparison, PairRow, alike_line, headline, only_rows, pair_groups
+from hlotool.cli.diff_tables import MOST_PAIRS, FolderComparison, PairRow, headline, only_rows, pair_groups, similar_line
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import counted, visible
 from hlotool.cli.progress import progress
@@ -24,7 +24,7 @@ from hlotool.differ.categories import MINOR
 from hlotool.differ.folders import Sketch, pair_up
 from hlotool.differ.rendering.markdown import listing
 from hlotool.differ.rendering.rows import EMPTY, Row, bar_rows
-from hlotool.workspace.comparing import Compared, ModulePlace, compare_pairs, forget_modules, sketch_files
+from hlotool.workspace.comparing import Compared, ModuleLocation, compare_pairs, forget_modules, sketch_files
 from hlotool.workspace.files import is_folder
 from hlotool.workspace.reading import file_status
 from hlotool.workspace.writing import check_outputs
@@ -59,24 +59,24 @@ def compare_folders(request: ManyRequest, outcome: Outcome, deadline: Deadline) 
 
 def _compared(request: ManyRequest, outcome: Outcome, deadline: Deadline) -> FolderComparison:
     base = request.base
-    left, left_places = _sketched(base.left, request, outcome, deadline)
-    right, right_places = _sketched(base.right, request, outcome, deadline)
+    left, left_locations = _sketched(base.left, request, outcome, deadline)
+    right, right_locations = _sketched(base.right, request, outcome, deadline)
     pairing = pair_up(left, right)
     # If the hashes are equal, only names and metadata can differ.
     same = {b for a, b in pairing.pairs if left[a].text == right[b].text or (base.ignored >= MINOR and left[a].hash == right[b].hash)}
-    places = [(left_places[a], right_places[b]) for a, b in pairing.pairs if b not in same]
+    locations = [(left_locations[a], right_locations[b]) for a, b in pairing.pairs if b not in same]
     comparison = request.comparison(shows=request.choice.details or base.output_format == "json")
-    compared: dict[ModulePlace, Compared] = {}
-    with progress(len(places), "Comparing", quiet=base.quiet) as advance:
-        for result in compare_pairs(places, comparison, request.choice.jobs):
+    compared: dict[ModuleLocation, Compared] = {}
+    with progress(len(locations), "Comparing", quiet=base.quiet) as advance:
+        for result in compare_pairs(locations, comparison, request.choice.jobs):
             deadline.check()
             advance(result.right.file)
             if result.failure is not None:
                 report_failure(result.failure, outcome, base.color)
             else:
                 compared[result.right] = result
-    compared.update({right_places[b]: Compared(None, right_places[b]) for b in same})
-    rows = [_row(left[a], right[b], compared[right_places[b]]) for a, b in pairing.pairs if right_places[b] in compared]
+    compared.update({right_locations[b]: Compared(None, right_locations[b]) for b in same})
+    rows = [_row(left[a], right[b], compared[right_locations[b]]) for a, b in pairing.pairs if right_locations[b] in compared]
     names = (_side_name(base.left), _side_name(base.right))
     return FolderComparison(names, rows, [left[a] for a in pairing.left_only], [right[b] for b in pairing.right_only])
 
@@ -89,7 +89,7 @@ def _side_name(name: str) -> str:
     return name if name == os.devnull else name.rstrip("/\\") or name
 
 
-def _sketched(name: str, request: ManyRequest, outcome: Outcome, deadline: Deadline) -> tuple[list[Sketch], list[ModulePlace]]:
+def _sketched(name: str, request: ManyRequest, outcome: Outcome, deadline: Deadline) -> tuple[list[Sketch], list[ModuleLocation]]:
     """Returns sketches of the modules in a folder, and the locations of the modules."""
     base = request.base
     files = chosen(request, [name], outcome)
@@ -97,7 +97,7 @@ def _sketched(name: str, request: ManyRequest, outcome: Outcome, deadline: Deadl
     # `git difftool --dir-diff` compares temporary folders, whose names mean nothing to the user.
     labels = [os.path.relpath(file, name) if is_folder(name) else Path(file).name for file in files]
     sketches: list[Sketch] = []
-    places: list[ModulePlace] = []
+    locations: list[ModuleLocation] = []
     with progress(len(files), f"Reading {name}", quiet=base.quiet) as advance:
         for result in sketch_files(list(zip(files, labels, strict=True)), request.comparison(shows=False), request.choice.jobs):
             deadline.check()
@@ -106,8 +106,8 @@ def _sketched(name: str, request: ManyRequest, outcome: Outcome, deadline: Deadl
                 report_failure(result.failure, outcome, base.color)
             for number, sketch in enumerate(result.sketches):
                 sketches.append(sketch)
-                places.append(ModulePlace(result.file, number))
-    return sketches, places
+                locations.append(ModuleLocation(result.file, number))
+    return sketches, locations
 
 
 # ---- formats -----------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def _pair_rows(group: list[PairRow], request: ManyRequest) -> Iterator[Row]:
     first = group[0]
     yield Row("~", f"~ {first.label}")
     yield from (Row(" ", line) for line in _wrapped(first.compared.sentence, request))
-    yield from alike_line(group, request.style.width)
+    yield from similar_line(group, request.style.width)
     if request.choice.details and first.compared.shown:
         yield from (row.indented(4) for row in first.compared.shown)
         yield EMPTY
@@ -195,7 +195,7 @@ def _markdown(result: FolderComparison, request: ManyRequest) -> None:
     groups = pair_groups(result.pairs, show_all=request.base.show_all or request.choice.details)
     table = [("module", "instructions", "changes")]
     for group in groups:
-        more = "".join(row.text.strip().replace("...", " ...", 1) for row in alike_line(group, 0))
+        more = "".join(row.text.strip().replace("...", " ...", 1) for row in similar_line(group, 0))
         counts = " -> ".join(dict.fromkeys(str(count) for count in group[0].compared.instructions))
         table.append((visible(f"{group[0].label}{more}"), counts, group[0].compared.sentence))
     for sketches, name in ((result.left_only, result.names[0]), (result.right_only, result.names[1])):

@@ -22,7 +22,7 @@ from hlotool.differ.rendering.markdown import details
 from hlotool.differ.rendering.report import Report
 from hlotool.differ.rendering.rows import Layout, Row
 from hlotool.differ.rendering.text import text_rows
-from hlotool.workspace.comparing import CompareRequest, Failure, ModulePlace
+from hlotool.workspace.comparing import CompareRequest, Failure, ModuleLocation
 from hlotool.workspace.files import FileChoice
 
 __all__ = ["ManyRequest", "chosen", "report_failure", "write_document", "write_rows", "write_text"]
@@ -59,12 +59,12 @@ class ManyRequest(NamedTuple):
         return CompareRequest(base.ignored, base.form, base.max_memory, self.until, show, is_brief)
 
 
-def _shown(output_format: str, layout: Layout, report: Report, left: ModulePlace, right: ModulePlace) -> Any:
+def _shown(output_format: str, layout: Layout, report: Report, left: ModuleLocation, right: ModuleLocation) -> Any:
     """Returns a difference in the form that the output format requires."""
     if output_format == "json":
         document = report.delta.to_dict()
-        for side, place in (("left", left), ("right", right)):
-            document[side] = {"file": place.file, **document[side]}
+        for side, location in (("left", left), ("right", right)):
+            document[side] = {"file": location.file, **document[side]}
         return document
     if output_format == "markdown":
         return details(report)

@@ -45,7 +45,7 @@ _NAME = re.compile(r"^[ \t]*+(?:ROOT |ENTRY )?+%?([A-Za-z_][A-Za-z0-9_.\-]*+)[ \
 _MOST_NAMES = 10_000
 
 
-class _Told(NamedTuple):
+class _Report(NamedTuple):
     """The compared dumps of a module.
 
     With --until, `rows` ends with `first`, the first dump that matches.
@@ -60,8 +60,8 @@ class _Told(NamedTuple):
         return " ".join(part for part in (self.sequence.module, f"({self.sequence.dump})" if self.sequence.dump else "") if part)
 
 
-def _titled(told: _Told, sentence: str) -> str:
-    return f"{told.title}: {sentence}" if told.title else sentence
+def _titled(report: _Report, sentence: str) -> str:
+    return f"{report.title}: {sentence}" if report.title else sentence
 
 
 def compare_passes(files: Sequence[str], request: ManyRequest, outcome: Outcome, deadline: Deadline) -> None:
@@ -71,25 +71,25 @@ def compare_passes(files: Sequence[str], request: ManyRequest, outcome: Outcome,
     """
     names = [name for file in files for name in _files_of(file, request, outcome)]
     check_outputs([request.base.output], names)
-    told: list[_Told] = []
+    report: list[_Report] = []
     try:
         for sequence in _chosen_sequences(names, request, outcome):
-            one = _tell(sequence, request, outcome, deadline)
+            one = _report(sequence, request, outcome, deadline)
             if len(one.rows) > 1:
-                told.append(one)
+                report.append(one)
     finally:
         forget_modules()
     # The time limit does not apply while the user reads the output.
     deadline.stop()
-    if request.until is not None and not any(one.first for one in told):
-        _check_name(request.until, [file for one in told for file in one.sequence.files], request)
-    outcome.at_least(1 if any(_differs(one, request) for one in told) else 0)
-    if not request.base.quiet and told:
-        _FORMATS[request.base.output_format](told, request)
+    if request.until is not None and not any(one.first for one in report):
+        _check_name(request.until, [file for one in report for file in one.sequence.files], request)
+    outcome.at_least(1 if any(_differs(one, request) for one in report) else 0)
+    if not request.base.quiet and report:
+        _FORMATS[request.base.output_format](report, request)
 
 
-def _differs(told: _Told, request: ManyRequest) -> bool:
-    return told.first is not None if request.until is not None else any(row.differs for row in told.rows)
+def _differs(report: _Report, request: ManyRequest) -> bool:
+    return report.first is not None if request.until is not None else any(row.differs for row in report.rows)
 
 
 def _files_of(name: str, request: ManyRequest, outcome: Outcome) -> list[str]:
@@ -148,7 +148,7 @@ class NoDumps(HlotoolError):
     exit_code = 2
 
 
-def _tell(sequence: DumpSequence, request: ManyRequest, outcome: Outcome, deadline: Deadline) -> _Told:
+def _report(sequence: DumpSequence, request: ManyRequest, outcome: Outcome, deadline: Deadline) -> _Report:
     """Compares the dumps of a module, up to the first one that matches --until."""
     rows: list[PassRow] = []
     comparison = request.comparison(shows=request.choice.details or request.until is not None, is_brief=True)
@@ -161,32 +161,32 @@ def _tell(sequence: DumpSequence, request: ManyRequest, outcome: Outcome, deadli
                 continue
             rows.append(PassRow(name, result.right.file, result, MINOR.issuperset(result.categories)))
             if result.evidence:
-                return _Told(sequence, rows, rows[-1])
-    return _Told(sequence, rows)
+                return _Report(sequence, rows, rows[-1])
+    return _Report(sequence, rows)
 
 
 # ---- formats -----------------------------------------------------------------------------------
 
 
-def _text(told: Sequence[_Told], request: ManyRequest) -> None:
-    write_rows(_text_rows(told, request), request)
+def _text(report: Sequence[_Report], request: ManyRequest) -> None:
+    write_rows(_text_rows(report, request), request)
 
 
-def _text_rows(told: Sequence[_Told], request: ManyRequest) -> Iterator[Row]:
-    for k, one in enumerate(told):
+def _text_rows(report: Sequence[_Report], request: ManyRequest) -> Iterator[Row]:
+    for k, one in enumerate(report):
         if k:
             yield EMPTY
         yield from _until_rows(one, request) if request.until is not None else _module_rows(one, request)
 
 
-def _listed(told: _Told, request: ManyRequest) -> list[PassRow]:
+def _listed(report: _Report, request: ManyRequest) -> list[PassRow]:
     """Returns the passes to show: all, or those that change more than names and metadata."""
-    return [row for row in told.rows[1:] if request.base.show_all or (row.differs and not row.is_minor)]
+    return [row for row in report.rows[1:] if request.base.show_all or (row.differs and not row.is_minor)]
 
 
-def _module_rows(told: _Told, request: ManyRequest) -> Iterator[Row]:
-    yield Row("=", _titled(told, pass_headline(told.rows)))
-    rows = _listed(told, request)
+def _module_rows(report: _Report, request: ManyRequest) -> Iterator[Row]:
+    yield Row("=", _titled(report, pass_headline(report.rows)))
+    rows = _listed(report, request)
     if request.base.name_only:
         yield from (Row("~", f"~ {row.label}") for row in rows)
     elif request.base.stat:
@@ -199,20 +199,20 @@ def _module_rows(told: _Told, request: ManyRequest) -> Iterator[Row]:
                 yield EMPTY
 
 
-def _until_sentence(told: _Told, request: ManyRequest) -> str:
+def _until_sentence(report: _Report, request: ManyRequest) -> str:
     assert request.until is not None
     text = request.until.text
-    if told.first is None:
-        return f"{text} does not change in {counted(len(told.rows) - 1, 'step')}"
-    number = len(told.rows) - 1
-    return f"{text} first changes in step {number} of {len(told.sequence.files) - 1}, {told.first.label} ({told.first.compared.evidence})"
+    if report.first is None:
+        return f"{text} does not change in {counted(len(report.rows) - 1, 'step')}"
+    number = len(report.rows) - 1
+    return f"{text} first changes in step {number} of {len(report.sequence.files) - 1}, {report.first.label} ({report.first.compared.evidence})"
 
 
-def _until_rows(told: _Told, request: ManyRequest) -> Iterator[Row]:
-    yield Row("=" if told.first is not None else ".", _titled(told, _until_sentence(told, request)))
-    if told.first is None:
+def _until_rows(report: _Report, request: ManyRequest) -> Iterator[Row]:
+    yield Row("=" if report.first is not None else ".", _titled(report, _until_sentence(report, request)))
+    if report.first is None:
         return
-    compared = told.first.compared
+    compared = report.first.compared
     if compared.left is not None:
         yield Row("-", f"- {compared.left.file}")
     yield Row("+", f"+ {compared.right.file}")
@@ -221,9 +221,9 @@ def _until_rows(told: _Told, request: ManyRequest) -> Iterator[Row]:
     yield from compared.shown or ()
 
 
-def _json(told: Sequence[_Told], request: ManyRequest) -> None:
+def _json(report: Sequence[_Report], request: ManyRequest) -> None:
     modules = []
-    for one in told:
+    for one in report:
         document: dict[str, Any] = {
             "module": one.sequence.module,
             "dump": one.sequence.dump,
@@ -232,7 +232,7 @@ def _json(told: Sequence[_Told], request: ManyRequest) -> None:
         }
         modules.append(document)
     until = None if request.until is None else request.until.text
-    write_document({"schema": SCHEMA, "differs": any(_differs(one, request) for one in told), "until": until, "modules": modules}, request)
+    write_document({"schema": SCHEMA, "differs": any(_differs(one, request) for one in report), "until": until, "modules": modules}, request)
 
 
 def _pass(row: PassRow) -> dict[str, Any]:
@@ -254,9 +254,9 @@ def _pass(row: PassRow) -> dict[str, Any]:
     }
 
 
-def _markdown(told: Sequence[_Told], request: ManyRequest) -> None:
+def _markdown(report: Sequence[_Report], request: ManyRequest) -> None:
     pieces = []
-    for one in told:
+    for one in report:
         rows = [one.first] if one.first is not None else [] if request.until is not None else _listed(one, request)
         sentence = _until_sentence(one, request) if request.until is not None else pass_headline(one.rows)
         table = [("pass", "instructions", "changes"), *((visible(row.label), row.instructions, row.compared.sentence) for row in rows)]

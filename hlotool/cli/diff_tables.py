@@ -18,20 +18,20 @@ __all__ = [
     "FolderComparison",
     "PairRow",
     "PassRow",
-    "alike_line",
     "headline",
     "only_rows",
     "pair_groups",
     "pass_headline",
     "pass_rows",
+    "similar_line",
 ]
 
-_MOST_ALIKE = 6
+_MOST_SIMILAR = 6
 _MOST_ONLY = 20
 MOST_PAIRS = 40
 """The maximum number of differing pairs to show, unless all are requested."""
 _LONGEST_STAGE = 34
-_LEAST_ROOM = 30
+_LEAST_WIDTH = 30
 
 
 class PairRow(NamedTuple):
@@ -108,14 +108,14 @@ def pair_groups(pairs: Iterable[PairRow], *, show_all: bool) -> list[list[PairRo
     return list(groups.values())
 
 
-def alike_line(group: Sequence[PairRow], width: int) -> Iterator[Row]:
+def similar_line(group: Sequence[PairRow], width: int) -> Iterator[Row]:
     """Yields one line for all pairs of a group after the first, if there are any.
 
     The line has at most `width` characters; 0 means no limit.
     """
     if len(group) > 1:
-        names = ", ".join(row.right.label for row in group[1 : _MOST_ALIKE + 1])
-        rest = ", ..." if len(group) > _MOST_ALIKE + 1 else ""
+        names = ", ".join(row.right.label for row in group[1 : _MOST_SIMILAR + 1])
+        rest = ", ..." if len(group) > _MOST_SIMILAR + 1 else ""
         yield Row(".", cut(f"    ... and the same in {counted(len(group) - 1, 'other module')}: {names}{rest}", width))
 
 
@@ -200,7 +200,7 @@ def pass_rows(rows: Sequence[PassRow], width: int) -> Iterator[tuple[PassRow, li
         pipeline = row.pipeline
         stage = cut(row.stage, stage_width)
         beginning = f"  {stage:<{stage_width}}  {row.instructions:>{count_width}}  "
-        room = max(_LEAST_ROOM, width - len(beginning)) if width else 0
+        available = max(_LEAST_WIDTH, width - len(beginning)) if width else 0
         sentence = row.compared.sentence if row.differs else "-"
-        lines.append(Row("." if row.is_minor or not row.differs else " ", f"{beginning}{cut(sentence, room)}"))
+        lines.append(Row("." if row.is_minor or not row.differs else " ", f"{beginning}{cut(sentence, available)}"))
         yield row, lines

@@ -97,8 +97,8 @@ def optimize_file(file: str, setting: None, job: Job) -> Result:
         out = _output(file, name, text, result, job)
         return Result(name, out, "".join(shown), result.is_changed, tuple(result.modules), result.error, text)
     except HlotoolError as error:
-        has_places = isinstance(error, ParseError | EvaluationError)
-        return Result(name, shown="".join(shown), error=error, source=text if has_places else "")
+        has_locations = isinstance(error, ParseError | EvaluationError)
+        return Result(name, shown="".join(shown), error=error, source=text if has_locations else "")
     except BrokenPipeError:
         raise
     except MemoryError:

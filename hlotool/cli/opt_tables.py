@@ -66,12 +66,12 @@ def explanation_lines(file: str, rewrites: Iterable[Rewritten], *, color: bool) 
     """Yields the lines of each rewrite: its location and rule, the old and the new instructions."""
     paint: Callable[[str, str], str] = (lambda text, tone: click.style(text, fg=tone)) if color else (lambda text, tone: text)
     for rewrite in rewrites:
-        yield f"{_place(file, rewrite.line)}: {visible(rewrite.rule)} in '{visible(rewrite.computation)}'"
+        yield f"{_location(file, rewrite.line)}: {visible(rewrite.rule)} in '{visible(rewrite.computation)}'"
         yield paint(f"  - {visible(rewrite.before)}", "red")
         yield from (paint(f"  + {visible(line)}", "green") for line in rewrite.after)
 
 
-def _place(file: str, line: int) -> str:
+def _location(file: str, line: int) -> str:
     return visible(f"{file}:{line}" if line else file)
 
 
@@ -84,7 +84,7 @@ def reason_lines(file: str, reasons: Sequence[WhyNot], *, verbose: bool) -> Iter
     shown = [reason for reason in reasons if verbose or reason.is_match is not False]
     longest = max((len(reason.name) for reason in shown), default=0)
     for (line, instruction, computation), group in groupby(reasons, key=lambda reason: (reason.line, reason.instruction, reason.computation)):
-        yield f"{_place(file, line)}: '{visible(instruction)}'" + (f" in '{visible(computation)}'" if computation else "")
+        yield f"{_location(file, line)}: '{visible(instruction)}'" + (f" in '{visible(computation)}'" if computation else "")
         others = 0
         for reason in group:
             if reason.is_match is False and not verbose:

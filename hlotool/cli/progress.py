@@ -33,10 +33,10 @@ def progress(total: int, title: str, *, quiet: bool = False) -> Iterator[Callabl
     started, done = time.monotonic(), 0
     bar: Any = None
     task: Any = None
-    room = 0
+    available = 0
 
     def advance(name: str) -> None:
-        nonlocal bar, task, done, room
+        nonlocal bar, task, done, available
         done += 1
         if bar is None:
             if time.monotonic() - started < _DELAY:
@@ -49,8 +49,8 @@ def progress(total: int, title: str, *, quiet: bool = False) -> Iterator[Callabl
             bar = rich.Progress(texts[0], *columns, texts[1], console=console, transient=True)
             bar.start()
             task = bar.add_task("", total=total, title=shown_title, name="")
-            room = console.width - len(shown_title) - _BAR - 2 * len(str(total)) - 1 - _OTHERS
-        bar.update(task, completed=done, name=_end_of(visible(name), room))
+            available = console.width - len(shown_title) - _BAR - 2 * len(str(total)) - 1 - _OTHERS
+        bar.update(task, completed=done, name=_end_of(visible(name), available))
 
     try:
         yield advance

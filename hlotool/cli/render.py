@@ -96,12 +96,12 @@ def _block(finding: FileFinding, style: Style) -> Iterator[str]:
         yield f"{equals} {paint('hint', 'green')}: {visible(d.hint)}"
     if d.fix is not None:
         yield f"{equals} {paint('fix', 'green')}: {d.fix.title} ({'--fix' if d.fix.is_safe else '--fix --unsafe-fixes'})"
-    if finding.alike:
-        yield f"{equals} and {visible(finding.alike)} (--show-all)"
+    if finding.similar:
+        yield f"{equals} and {visible(finding.similar)} (--show-all)"
 
 
-def _excerpt(line: str, column: int, end_column: int, room: int) -> tuple[str, int, int]:
-    """Cuts a line to `room` characters around a span.
+def _excerpt(line: str, column: int, end_column: int, available: int) -> tuple[str, int, int]:
+    """Cuts a line to `available` characters around a span.
 
     Returns the part to show, and the numbers of spaces and of marks to print below it.
 
@@ -114,8 +114,8 @@ def _excerpt(line: str, column: int, end_column: int, room: int) -> tuple[str, i
         # A span of one character is only a position; marks under a whole word are easier to see.
         end = word.end()
     low, high = 0, len(line)
-    if high > room:
-        keep = max(1, room - 2 * len(_CUT))
+    if high > available:
+        keep = max(1, available - 2 * len(_CUT))
         low = max(0, start - (keep - min(end - start, keep)) // 2)
         high = min(len(line), low + keep)
         low = max(0, high - keep)
@@ -152,8 +152,8 @@ def _concise(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
             yield text + "\n"
             continue
         d = finding.diagnostic
-        place, tag, rest = text.partition(f"{d.severity}[{d.code}]")
-        yield f"{place}{click.style(tag, fg=_COLORS.get(d.severity, 'blue'), bold=True)}{rest}\n"
+        position, tag, rest = text.partition(f"{d.severity}[{d.code}]")
+        yield f"{position}{click.style(tag, fg=_COLORS.get(d.severity, 'blue'), bold=True)}{rest}\n"
 
 
 Render = Callable[[Iterable[FileFinding], Style], Iterator[str]]

@@ -86,9 +86,9 @@ def github(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     for finding in findings:
         d = finding.diagnostic
         level = {"error": "error", "warning": "warning"}.get(d.severity, "notice")
-        place = f"file={_property(d.filename)},line={d.line},endLine={d.end_line},col={d.column},endColumn={d.end_column}"
+        location = f"file={_property(d.filename)},line={d.line},endLine={d.end_line},col={d.column},endColumn={d.end_column}"
         message = d.message + "".join(f"\n{note}" for note in d.notes) + (f"\nhint: {d.hint}" if d.hint else "")
-        yield f"::{level} {place},title={_property(f'{d.code} {d.name}')}::{_data(message)}\n"
+        yield f"::{level} {location},title={_property(f'{d.code} {d.name}')}::{_data(message)}\n"
 
 
 def _data(text: str) -> str:

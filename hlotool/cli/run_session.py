@@ -335,12 +335,12 @@ def _handlers(texts: tuple[str, ...]) -> dict[str, Any]:
     handlers = {}
     for text in texts:
         # Targets may contain "=", but names of functions do not.
-        target, equals, place = text.rpartition("=")
+        target, equals, position = text.rpartition("=")
         if not equals or not target:
             raise click.UsageError(f"--custom-call '{text}' is not of the form TARGET=MODULE:FUNCTION")
         # Modules in the working directory come first, as with `python -m`.
         sys.path.insert(0, str(Path.cwd()))
-        handlers[target] = load_handler(place)
+        handlers[target] = load_handler(position)
     return handlers
 
 

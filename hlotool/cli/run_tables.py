@@ -91,16 +91,16 @@ def trace_line(row: TraceRow) -> str:
     """Returns a line such as: body/next[3]  f32[4]  min 0  max 1  mean 0.5."""
     numbers = row.statistics
     is_scalar = row.type.endswith("[]") and numbers.least is not None
-    place = on_device(f"{row.computation}/{row.key_on_device}", row.device)
-    return visible(f"{place}  {row.type}  {f'{numbers.least:.9g}' if is_scalar else numbers.text}".rstrip())
+    location = on_device(f"{row.computation}/{row.key_on_device}", row.device)
+    return visible(f"{location}  {row.type}  {f'{numbers.least:.9g}' if is_scalar else numbers.text}".rstrip())
 
 
 def trace_json(row: TraceRow) -> dict[str, Any]:
     """Returns a row of a trace as a JSON object."""
     s = row.statistics
     numbers = {"min": s.least, "max": s.greatest, "mean": s.mean, "nan": s.nans, "inf": s.infinities}
-    place = {} if row.device is None else {"device": row.device}
-    return {**place, "name": row.name, "computation": row.computation, "iterations": list(row.iterations), "type": row.type, **numbers}
+    location = {} if row.device is None else {"device": row.device}
+    return {**location, "name": row.name, "computation": row.computation, "iterations": list(row.iterations), "type": row.type, **numbers}
 
 
 # ---- profile -----------------------------------------------------------------------------------

@@ -42,5 +42,5 @@ def statistics(findings: Iterable[FileFinding], *, as_json: bool) -> Iterator[st
 
 
 def _row(first: Diagnostic, count: int, fixable: int) -> dict[str, Any]:
-    place = {"filename": first.filename, "line": first.line, "column": first.column}
-    return {"code": first.code, "name": first.name, "severity": first.severity, "count": count, "fixable": fixable, "first": place}
+    location = {"filename": first.filename, "line": first.line, "column": first.column}
+    return {"code": first.code, "name": first.name, "severity": first.severity, "count": count, "fixable": fixable, "first": location}

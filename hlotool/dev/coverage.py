@@ -15,12 +15,12 @@ _UNKNOWN = ("S012", "S015", "M017")
 
 def coverage(paths: Iterable[str]) -> Iterator[str]:
     """Yields a line for each opcode or attribute that the op table lacks, most frequent first."""
-    places: dict[str, list[Diagnostic]] = {}
+    locations: dict[str, list[Diagnostic]] = {}
     for path in paths:
         for diagnostic in _diagnostics(path):
             if diagnostic.code in _UNKNOWN:
-                places.setdefault(diagnostic.message, []).append(diagnostic)
-    for message, diagnostics in sorted(places.items(), key=lambda item: (-len(item[1]), item[0])):
+                locations.setdefault(diagnostic.message, []).append(diagnostic)
+    for message, diagnostics in sorted(locations.items(), key=lambda item: (-len(item[1]), item[0])):
         first = diagnostics[0]
         yield f"{len(diagnostics):>6}  {message}  ({first.filename}:{first.line})"
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import get_overloads
 
-from hlotool.builder import historic
+from hlotool.builder import aliases
 from hlotool.builder.builder import Builder
 from hlotool.builder.names import METHODS
 from hlotool.opdefs.base import OpDef
@@ -199,7 +199,7 @@ These operations have the same name as today, but had a different form in the do
 | `Sort(operand)`, `Sort(keys, values)` | 2017, 2019 | a comparator and a dimension; the method accepts both |
 | `While` cannot be nested | 2017 | it can be nested |
 
-`hlotool.builder.historic` provides the classes under their older names:
+`hlotool.builder.aliases` provides the classes under their older names:
 
 | in XLA's documentation | hlotool |
 |---|---|"""
@@ -326,5 +326,5 @@ def _table() -> str:
 
 
 def _classes() -> Iterator[str]:
-    for name in historic.__all__:
-        yield f"| `{name}` | `{getattr(historic, name).__name__}` |"
+    for name in aliases.__all__:
+        yield f"| `{name}` | `{getattr(aliases, name).__name__}` |"

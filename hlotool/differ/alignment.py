@@ -73,20 +73,20 @@ def _tokens(graph: Graph, pairs: Pairs, sequence: Sequence[int]) -> list[Hashabl
     distance may have changed, so the structure of the operand is used instead. An operand outside
     the sequence is described by its key.
     """
-    places = {node: place for place, node in enumerate(sequence)}
+    positions = {node: position for position, node in enumerate(sequence)}
     keys, structures, partner = graph.keys, graph.structures, pairs.partner
 
-    def operand(place: int, node: int) -> tuple[str, int]:
+    def operand(position: int, node: int) -> tuple[str, int]:
         source = graph.source(node)
         other = partner[source]
         if other >= 0:
             return "pair", min(source, other)
-        if source not in places:
+        if source not in positions:
             return "key", keys[source]
-        distance = place - places[source]
+        distance = position - positions[source]
         return ("distance", distance) if distance < _NEAR else ("structure", structures[source])
 
-    return [(keys[node], *[operand(place, x) for x in graph.operands[node]]) for node, place in places.items()]
+    return [(keys[node], *[operand(position, x) for x in graph.operands[node]]) for node, position in positions.items()]
 
 
 def align_sequences(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple[int, int]]:

@@ -223,9 +223,9 @@ class _Application:
     def _about(self, reference: Reference) -> str:
         x = self.resolution.nearest(reference)
         instead = f"the nearest is '{self.resolution.line(x)}'" if x is not None else "nothing there is similar"
-        place = f"{self.content.filename}:{reference.number}:1"
+        location = f"{self.content.filename}:{reference.number}:1"
         where = f"in computation '{reference.expected_computation}'"
-        return f"{place}: the patch does not apply: expected '{reference.line}' {where}, but {instead}; {_HINT}"
+        return f"{location}: the patch does not apply: expected '{reference.line}' {where}, but {instead}; {_HINT}"
 
     def _error(self, number: int, column: int, message: str) -> PatchError:
         return PatchError(f"{self.content.filename}:{number}:{column}: {message}")
@@ -331,7 +331,7 @@ class _Application:
     def _merged(self, computation: Computation, own: Sequence[_Line], name: str, part: ComputationPatch) -> list[_Line]:
         """Merges the patch lines into a computation, each after its predecessor in the patch."""
         numbers = {x: number for number, x in enumerate(computation.instructions)}
-        places: dict[int, tuple[int, int]] = {}
+        locations: dict[int, tuple[int, int]] = {}
         added: list[tuple[tuple[int, int], _Line]] = []
         gone: set[int] = set()
         last = (-1, 0)
@@ -349,7 +349,7 @@ class _Application:
                 gone.add(number)
                 last = max(last, (number, 0))
             elif is_scheduled and last > (number, 0):
-                last = places[number] = last[0], len(added) + 1
+                last = locations[number] = last[0], len(added) + 1
                 added.append((last, own[number]))
                 gone.add(number)
             else:

@@ -58,62 +58,62 @@ def _visit_ends(ends: Iterable[Instruction], computation: Computation, order: di
             continue
         if colors is None:
             colors = _colors([x for x in computation.instructions if x not in order], order, digests)
-        alike: dict[str, list[Instruction]] = {}
+        similar: dict[str, list[Instruction]] = {}
         for x in group:
-            alike.setdefault(colors[x], []).append(x)
-        for _, same in sorted(alike.items()):
-            _visit_alike(same, order, digests)
+            similar.setdefault(colors[x], []).append(x)
+        for _, same in sorted(similar.items()):
+            _visit_similar(same, order, digests)
 
 
-def _visit_alike(members: Sequence[Instruction], order: dict[Instruction, int], digests: dict[Instruction, str]) -> None:
+def _visit_similar(members: Sequence[Instruction], order: dict[Instruction, int], digests: dict[Instruction, str]) -> None:
     """Adds instructions that differ only in their operands, ordered by the operands' positions."""
     # In a large group, only some of the dependencies are visited: if the members share all of them,
     # visiting all of them for each member would take quadratic time.
     most = max(_LEAST_LOOKED_AT, _MOST_LOOKED_AT // len(members))
-    places = [_place(x, order, most) for x in members]
+    positions = [_position(x, order, most) for x in members]
     remaining = _MOST_LOOKED_AT
     # For each instruction that is not in the order yet, the members that depend on it.
     needing: dict[Instruction, list[int]] = {}
     heap: list[tuple[list[int], int]] = []
-    for number, (place, missing) in enumerate(places):
+    for number, (position, missing) in enumerate(positions):
         for x in missing:
             needing.setdefault(x, []).append(number)
-        heappush(heap, (place, number))
+        heappush(heap, (position, number))
     done: set[int] = set()
     while heap:
-        place, number = heappop(heap)
-        if number in done or place != places[number][0]:
+        position, number = heappop(heap)
+        if number in done or position != positions[number][0]:
             continue
         done.add(number)
-        missing = places[number][1]
+        missing = positions[number][1]
         _visit(members[number], order, digests)
         others = {other for x in missing for other in needing.pop(x, ()) if other not in done}
         for other in sorted(others) if remaining > 0 else ():
-            places[other] = _place(members[other], order, most)
-            remaining -= len(places[other][0])
-            heappush(heap, (places[other][0], other))
+            positions[other] = _position(members[other], order, most)
+            remaining -= len(positions[other][0])
+            heappush(heap, (positions[other][0], other))
 
 
-def _place(start: Instruction, order: dict[Instruction, int], most: int) -> tuple[list[int], list[Instruction]]:
+def _position(start: Instruction, order: dict[Instruction, int], most: int) -> tuple[list[int], list[Instruction]]:
     """Returns the positions of all dependencies, as a sort key, and those without a position.
 
     At most `most` dependencies are visited.
     """
-    place: list[int] = []
+    position: list[int] = []
     missing: dict[Instruction, int] = {}
     stack = [start]
-    while stack and len(place) < most:
+    while stack and len(position) < most:
         x = stack.pop()
         at = order.get(x)
         if at is not None:
-            place.append(at)
+            position.append(at)
         elif x in missing:
-            place.append(_NOWHERE + 1 + missing[x])
+            position.append(_NOWHERE + 1 + missing[x])
         else:
             missing[x] = len(missing)
-            place.append(_NOWHERE)
+            position.append(_NOWHERE)
             stack += reversed((*x.operands, *sorted(x.control_predecessors, key=lambda y: order.get(y, _NOWHERE))))
-    return place, [*missing]
+    return position, [*missing]
 
 
 # ---- digests -----------------------------------------------------------------------------------
@@ -158,11 +158,11 @@ def _colors(rest: Sequence[Instruction], order: Mapping[Instruction, int], diges
 
     Users and operands are followed in turn, as long as each round distinguishes more instructions.
     """
-    places = {x: str(number) for x, number in order.items()}
+    positions = {x: str(number) for x, number in order.items()}
     colors = {x: digests[x] for x in rest}
     count = 0
     for _ in range(_MOST_ROUNDS):
-        colors = _digests_by_operands(rest, _digests_by_users(rest, colors), places)
+        colors = _digests_by_operands(rest, _digests_by_users(rest, colors), positions)
         last, count = count, len({*colors.values()})
         if count == last:
             break

@@ -16,7 +16,7 @@ from hlotool.text.locate.instruction import locate
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import header_attributes
-from hlotool.text.source.places import Place
+from hlotool.text.source.part_names import PartName
 
 __all__ = ["Change", "Changes"]
 
@@ -91,7 +91,9 @@ class Changes:
         has_same_opcode = graph.nodes[left].op.name == graph.nodes[right].op.name
         if has_same_opcode and graph.commutes[left] and len(first) == 2 and partner[first[0]] == second[1] and partner[first[1]] == second[0]:
             return [{"kind": "commuted"}]
-        return [{"kind": "operands", "slots": [{"slot": k, "old": self.place(first[k]), "new": self.place(second[k])} for k in slots]}]
+        return [
+            {"kind": "operands", "slots": [{"slot": k, "old": self.qualified_name(first[k]), "new": self.qualified_name(second[k])} for k in slots]}
+        ]
 
     def _of_calls(self, left: int, right: int) -> Iterator[Change]:
         graph = self.graph
@@ -103,7 +105,7 @@ class Changes:
             if [computations.get(c) for c in first.get(name, ())] != [*second.get(name, ())]:
                 yield {"kind": "called", "key": name}
 
-    def place(self, node: int) -> list[str]:
+    def qualified_name(self, node: int) -> list[str]:
         """Returns the names of a node's computation and instruction, in this order."""
         graph = self.graph
         return [graph.computations[graph.home[node]].name, graph.nodes[node].name]
@@ -188,7 +190,7 @@ class _Texts:
         source = self._module.source
         if source is None or x.start < 0 or (text is not None and text in source.text[x.start : x.end]):
             return text
-        start, end = locate(source.text, x.start, x.end, Place(name))
+        start, end = locate(source.text, x.start, x.end, PartName(name))
         written = source.text[start:end]
         return written.partition("=")[2].strip() if written.startswith(name) else text
 

@@ -57,13 +57,13 @@ class Delta:
                 if changes:
                     self.changed[node] = changes
         self.computations = sorted((a, b) for a, b in pairs.computations.items() if a < graph.computation_split)
-        self._tell_wrapped(explained)
+        self._report_wrapped(explained)
         self.header = [change for change in explained.of_header() if change["kind"] not in ignored]
         self.new_roots = {a for a, b in self.computations if pairs.partner[graph.roots[a]] != graph.roots[b]} if "root" not in ignored else set()
-        self._place = explained.place
+        self._qualified_name = explained.qualified_name
         self.categories = tuple(sorted(self._categories() - ignored))
 
-    def _tell_wrapped(self, explained: Changes) -> None:
+    def _report_wrapped(self, explained: Changes) -> None:
         """Adds the changes to operations that are written only in the short form of an async-start.
 
         They are reported at the async-start itself, which is the instruction in the text.
@@ -77,9 +77,9 @@ class Delta:
             for node in graph.members[a]:
                 if partner[node] < 0 or graph.contents[node] == graph.contents[partner[node]]:
                     continue
-                told = {(change["kind"], change.get("key")) for change in self.changed.get(start, ())}
+                reported = {(change["kind"], change.get("key")) for change in self.changed.get(start, ())}
                 changes = explained.of_pair(node, partner[node])
-                new = [c for c in changes if c["kind"] in _OWN and c["kind"] not in self.ignored and (c["kind"], c.get("key")) not in told]
+                new = [c for c in changes if c["kind"] in _OWN and c["kind"] not in self.ignored and (c["kind"], c.get("key")) not in reported]
                 if new:
                     self.changed.setdefault(start, []).extend(new)
 
@@ -143,7 +143,7 @@ class Delta:
             return self._document()
 
     def _document(self) -> dict[str, Any]:
-        graph, place = self.graph, self._place
+        graph, qualified_name = self.graph, self._qualified_name
         return {
             "schema": SCHEMA,
             "differs": bool(self),
@@ -154,10 +154,11 @@ class Delta:
             "computations": self._computations(),
             "mapping": self._mapping(),
             "changed": [
-                {"left": place(node), "right": place(self.pairs.partner[node]), "changes": changes} for node, changes in self.changed.items()
+                {"left": qualified_name(node), "right": qualified_name(self.pairs.partner[node]), "changes": changes}
+                for node, changes in self.changed.items()
             ],
-            "inserted": [place(node) for node in self.inserted],
-            "deleted": [place(node) for node in self.deleted],
+            "inserted": [qualified_name(node) for node in self.inserted],
+            "deleted": [qualified_name(node) for node in self.deleted],
             "module": self.header,
             "regions": regions(graph, self.pairs),
         }

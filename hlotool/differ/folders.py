@@ -122,7 +122,7 @@ def pair_up(left: Sequence[Sketch], right: Sequence[Sketch]) -> Pairing:
     pairer = _Pairer(left, right)
     pairer.pair_equal()
     for _ in range(_ROUNDS):
-        if not pairer.pair_alike():
+        if not pairer.pair_similar():
             break
     pairer.pair_by_name()
     partner = pairer.partner
@@ -217,7 +217,7 @@ class _Pairer:
             if numbers:
                 self._pair(a, numbers.pop())
 
-    def pair_alike(self) -> bool:
+    def pair_similar(self) -> bool:
         """Pairs similar modules, the most similar first. Returns whether it found any."""
         rest, free = self._rest(), list(self.free)
         if not rest or not free:
@@ -240,7 +240,7 @@ def _candidates(left: Sequence[Sketch], right: Sequence[Sketch]) -> Iterator[tup
         codes: dict[Hashable, int] = {}
         rows, columns = (np.array([codes.setdefault(name_of(sketch), len(codes)) for sketch in side]) for side in (left, right))
         names.append((rows, columns, bonus))
-    place = np.arange(len(right)) / len(right)
+    position = np.arange(len(right)) / len(right)
     step = max(1, _BATCH // second.size)
     for start in range(0, len(left), step):
         batch = slice(start, start + step)
@@ -249,7 +249,7 @@ def _candidates(left: Sequence[Sketch], right: Sequence[Sketch]) -> Iterator[tup
         for rows, columns, bonus in names:
             score += bonus * (rows[batch, None] == columns[None, :])
         # Among equal candidates, prefer the one closest to the same relative position.
-        score -= 1e-6 * np.abs(place[None, :] - (np.arange(start, start + len(score)) / len(left))[:, None])
+        score -= 1e-6 * np.abs(position[None, :] - (np.arange(start, start + len(score)) / len(left))[:, None])
         score[likeness < _LEAST_LIKENESS] = -1
         best = np.argsort(-score, axis=1, kind="stable")[:, :_MOST_CANDIDATES]
         for row, columns in enumerate(best.tolist()):

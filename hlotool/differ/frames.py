@@ -35,8 +35,8 @@ def frame_lines(module: Module, numbers: set[int]) -> Iterator[str]:
     for number in sorted(tables.with_callers(numbers)):
         frame = tables.frame(number)
         if frame is not None:
-            place = f"{frame.line}:{frame.column} to {frame.end_line}:{frame.end_column}"
-            yield f"{number} called from {frame.caller}: {quote(frame.file_name)} in {quote(frame.function_name)}, {place}"
+            location = f"{frame.line}:{frame.column} to {frame.end_line}:{frame.end_column}"
+            yield f"{number} called from {frame.caller}: {quote(frame.file_name)} in {quote(frame.function_name)}, {location}"
 
 
 def read_frame(text: str) -> tuple[int, Frame] | None:
@@ -83,9 +83,9 @@ class FrameTables:
         row = self._frames[number - 1]
         if not 0 < row.file_location_id <= len(self._locations):
             return None
-        place = self._locations[row.file_location_id - 1]
-        names = _entry(self._file_names, place.file_name_id), _entry(self._function_names, place.function_name_id)
-        return Frame(max(row.parent_frame_id - 1, 0), *names, place.line, place.column, place.end_line, place.end_column)
+        location = self._locations[row.file_location_id - 1]
+        names = _entry(self._file_names, location.file_name_id), _entry(self._function_names, location.function_name_id)
+        return Frame(max(row.parent_frame_id - 1, 0), *names, location.line, location.column, location.end_line, location.end_column)
 
     def with_callers(self, numbers: set[int]) -> set[int]:
         """Returns the numbers of frames together with those of all their callers."""

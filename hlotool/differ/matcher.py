@@ -10,8 +10,8 @@ from hlotool.differ.classes import classes_by_neighborhood, classes_by_operands,
 from hlotool.differ.computations import counterparts, improve_computations
 from hlotool.differ.costs import SINGLE, Costs
 from hlotool.differ.graph import Graph
-from hlotool.differ.growth import Growth
 from hlotool.differ.improve import improve
+from hlotool.differ.neighbor_pairing import NeighborPairing
 from hlotool.differ.pairs import Pairs
 from hlotool.differ.parts import shape_kinds
 from hlotool.differ.resemblance import pair_remaining, pair_uncalled
@@ -58,7 +58,7 @@ def _completed(matcher: _Matcher) -> Pairs:
     """Returns the pairs of a matcher, completed with pairs of changed nodes."""
     graph, pairs = matcher.graph, matcher.pairs
     if not matcher.is_finished():
-        Growth(graph, pairs).run(matcher.open)
+        NeighborPairing(graph, pairs).run(matcher.open)
     pairs.settle_computations()
     remaining = pair_remaining(graph, pairs)
     for left, right in remaining:
@@ -66,7 +66,7 @@ def _completed(matcher: _Matcher) -> Pairs:
         for a, b in counterparts(graph, left, right):
             pairs.join(a, b)
     if remaining:
-        Growth(graph, pairs).run([])
+        NeighborPairing(graph, pairs).run([])
     improve(graph, pairs)
     if improve_computations(graph, pairs):
         # The callers may have better candidates now.
@@ -318,7 +318,7 @@ class _Matcher:
         if self.graph.commutes[left] and len(first) == len(second) == 2:
             a, b = first
             c, d = second
-            is_straight = self.is_alike(a, c, classes) or self.is_alike(b, d, classes)
+            is_straight = self.is_similar(a, c, classes) or self.is_similar(b, d, classes)
             crossed = partner[a] == d or partner[b] == c or (not is_straight and partner[a] != c and partner[b] != d)
             if crossed:
                 second = (d, c)
@@ -330,7 +330,7 @@ class _Matcher:
             if partner[a] < 0 and partner[b] < 0 and classes[a] == classes[b]:
                 self.join(a, b)
 
-    def is_alike(self, left: int, right: int, classes: Sequence[int]) -> bool:
+    def is_similar(self, left: int, right: int, classes: Sequence[int]) -> bool:
         """Returns whether two operands, or their sources, belong to the same class."""
         return classes[left] == classes[right] or classes[self.graph.source(left)] == classes[self.graph.source(right)]
 

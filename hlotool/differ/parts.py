@@ -363,11 +363,11 @@ class _Frames:
         for inner in reversed(path):
             location_id = tables.stack_frames[inner - 1].file_location_id
             if 0 < location_id <= len(tables.file_locations):
-                result = self._number_of(("frame", self._place(tables.file_locations[location_id - 1]), result))
+                result = self._number_of(("frame", self._location(tables.file_locations[location_id - 1]), result))
             known[inner] = result
         return result
 
-    def _place(self, location: FileLocation) -> Hashable:
+    def _location(self, location: FileLocation) -> Hashable:
         tables = self.tables
         assert tables is not None
         file = tables.file_names[location.file_name_id - 1] if location.file_name_id else ""

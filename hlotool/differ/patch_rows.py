@@ -124,15 +124,15 @@ class PatchRows:
         """Returns the lines in the order of the left module; insertions follow their operands."""
         graph, kept, partner = self.graph, self.kept, self.partner
         before = graph.members[a].start - 1
-        places: dict[int, int] = {}
+        positions: dict[int, int] = {}
         inserted: dict[int, list[int]] = {}
         last = before
         for node in graph.members[b]:
             if node in kept:
-                last = places[node] = kept[node]
+                last = positions[node] = kept[node]
                 continue
-            needed = [places[y] for y in (*graph.operands[node], *graph.control[node]) if y in places]
-            last = places[node] = max(needed) if needed else last
+            needed = [positions[y] for y in (*graph.operands[node], *graph.control[node]) if y in positions]
+            last = positions[node] = max(needed) if needed else last
             inserted.setdefault(last, []).append(node)
         rows = [Row("+", -1, node) for node in inserted.get(before, ())]
         for node in graph.members[a]:

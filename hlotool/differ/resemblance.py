@@ -13,7 +13,7 @@ __all__ = ["pair_remaining", "pair_uncalled"]
 
 # An instruction that occurs in more pairs of computations than this does not help to decide which
 # computations match.
-_MOST_ALIKE = 2500
+_MOST_SIMILAR = 2500
 
 
 def pair_uncalled(graph: Graph) -> list[tuple[int, int]]:
@@ -112,13 +112,13 @@ class _Matching:
                     for node in nodes[c]:
                         counts.setdefault(classes[node], (Counter(), Counter()))[side][c] += 1
             for here, there in counts.values():
-                if len(here) * len(there) <= _MOST_ALIKE:
+                if len(here) * len(there) <= _MOST_SIMILAR:
                     common.update({(a, b): min(here[a], there[b]) for a in here for b in there})
-        places = {c: place for computations in (self.left, self.right) for place, c in enumerate(computations)}
+        positions = {c: position for computations in (self.left, self.right) for position, c in enumerate(computations)}
 
         def rank(pair: tuple[int, int]) -> tuple[float, bool, int, tuple[int, int]]:
             a, b = pair
             share = common[pair] / (len(nodes[a]) + len(nodes[b]))
-            return -share, graph.computations[a].name != graph.computations[b].name, abs(places[a] - places[b]), pair
+            return -share, graph.computations[a].name != graph.computations[b].name, abs(positions[a] - positions[b]), pair
 
         self.join(sorted(common, key=rank))

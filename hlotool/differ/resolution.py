@@ -140,11 +140,11 @@ class Resolution:
                 self._take(key, x)
         if not numbered:
             return
-        alike: dict[tuple[Computation, str], _Alike] = {}
-        groups: dict[Instruction, _Alike] = {}
+        similar: dict[tuple[Computation, str], _Similar] = {}
+        groups: dict[Instruction, _Similar] = {}
         for x, text in self._fingerprints.items():
             if _NUMBER.search(text):
-                group = alike.setdefault((self.homes[x], _NUMBER.sub("", text)), _Alike())
+                group = similar.setdefault((self.homes[x], _NUMBER.sub("", text)), _Similar())
                 group.add(x, self.line(x))
                 groups[x] = group
         # References that cannot be confused with others come first, since their neighbors may have
@@ -191,8 +191,8 @@ class Resolution:
                 users_here = self._users.get(x, ())
                 if len(users_here) > _MOST_USERS:
                     continue
-                alike = [y for y, k in users_here if k == position and y not in self.taken and self._has_line(y, self.references[other])]
-                if len(alike) == 1 and self._take(other, alike[0]):
+                similar = [y for y, k in users_here if k == position and y not in self.taken and self._has_line(y, self.references[other])]
+                if len(similar) == 1 and self._take(other, similar[0]):
                     queue.append(other)
 
     def _by_half(self) -> None:
@@ -203,9 +203,9 @@ class Resolution:
                 half.setdefault(part, []).append(x)
         for key, reference in self.references.items():
             for half, part in zip(halves, reference.fingerprint.split("."), strict=False):
-                alike = half.get(part, ())
-                if len(alike) == 1 and self._has_line(alike[0], reference):
-                    self._take(key, alike[0])
+                similar = half.get(part, ())
+                if len(similar) == 1 and self._has_line(similar[0], reference):
+                    self._take(key, similar[0])
 
     # ---- lines ----------------------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ class Resolution:
         return by_lower.get(meant.lower()) if meant is not None else None
 
 
-class _Alike:
+class _Similar:
     """Instructions whose fingerprints differ only in the number, grouped by metadata."""
 
     def __init__(self) -> None:

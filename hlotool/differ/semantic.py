@@ -33,7 +33,7 @@ _MOST_BYTES = 1 << 30
 # The kinds of changes that do not affect values.
 _WITHOUT_VALUE = frozenset({"metadata", "backend_config", "sharding", "frontend_attributes", "layout", "control", "schedule", "moved"})
 
-Place = tuple[str, str]
+QualifiedName = tuple[str, str]
 """The names of a computation and of an instruction in it."""
 
 
@@ -50,8 +50,8 @@ class Mismatch(Record):
     """
 
     nodes: tuple[int, int]
-    left: Place
-    right: Place
+    left: QualifiedName
+    right: QualifiedName
     opcode: str
     iterations: tuple[int, ...]
     device: int | None
@@ -102,10 +102,10 @@ class Mismatch(Record):
     def details(self) -> list[str]:
         """The lines after the headline: the values and the changes."""
         lines = []
-        place = f" at [{','.join(map(str, self.index))}]" if self.index else ""
+        position = f" at [{','.join(map(str, self.index))}]" if self.index else ""
         leaf = f" of element {self.leaf}" if self.leaf else ""
         number = f"; {self.elements} of {self.size} elements differ" if self.size > 1 else ""
-        lines.append(f"  {self.left_value} on the left, {self.right_value} on the right{leaf}{place}{number}")
+        lines.append(f"  {self.left_value} on the left, {self.right_value} on the right{leaf}{position}{number}")
         if self.iterations:
             lines.append(f"  in iteration {', '.join(map(str, self.iterations))} (0-based) of the enclosing loop{'s' * (len(self.iterations) > 1)}")
         if self.device is not None:
@@ -356,17 +356,17 @@ class _Paired(Observer):
             # The arguments of the entry are the same by construction. For other computations, the
             # caller is to blame for a different argument.
             if node >= 0 and caller >= 0:
-                self.tell(self.key("argument", where, node, len(where.frames)), where.frames[-1].instruction, where, argument, parameter)
+                self.report(self.key("argument", where, node, len(where.frames)), where.frames[-1].instruction, where, argument, parameter)
         for x in computation.instructions:
             if x.op.name == "constant" and self.left_node(x) in self.search.delta.changed:
-                self.tell(self.key("constant", where, self.left_node(x), len(where.frames)), x, where, None, x)
+                self.report(self.key("constant", where, self.left_node(x), len(where.frames)), x, where, None, x)
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         node = self.left_node(instruction)
         if node >= 0:
-            self.tell(self.key("value", where, node, len(where.frames) - 1), instruction, where, value, instruction)
+            self.report(self.key("value", where, node, len(where.frames) - 1), instruction, where, value, instruction)
 
-    def tell(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
+    def report(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
         """Handles the value of the instruction `of`; if the value differs, `blamed` is reported."""
 
 
@@ -376,12 +376,12 @@ class _Recorder(_Paired):
     def __init__(self, search: _Search) -> None:
         super().__init__(search)
         self.values: dict[Any, tuple[int, list[Any]]] = {}
-        self.room = _MOST_BYTES
+        self.budget = _MOST_BYTES
 
-    def tell(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
+    def report(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
         parts = [*leaves(value)] if value is not None else [None]
-        self.room -= sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
-        if self.room >= 0:
+        self.budget -= sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+        if self.budget >= 0:
             self.values[key] = len(self.values), [part.copy() if isinstance(part, np.ndarray) else part for part in parts]
 
 
@@ -418,7 +418,7 @@ class _Comparer(_Paired):
         if self.left_node(x) >= 0:
             self._found(len(self.recorder.values), x, self.where, None, ("computed", "fails"))
 
-    def tell(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
+    def report(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
         order, expected = self.recorder.values.pop(key, (-1, []))
         if order < 0:
             return
@@ -477,7 +477,7 @@ class _Comparer(_Paired):
         x, y = graph.nodes[left], graph.nodes[right]
         index, values, counts = self._numbers(found, x, y)
         return Mismatch(
-            (left, right), _place(graph, left), _place(graph, right), x.op.name if x.op is y.op else f"{x.op.name}, {y.op.name}",
+            (left, right), _qualified_name(graph, left), _qualified_name(graph, right), x.op.name if x.op is y.op else f"{x.op.name}, {y.op.name}",
             found.iterations, found.device, found.leaf, index, *values, *counts, self._kinds(left), tuple(self._sources(x, y)), is_rounding,
         )  # fmt: skip
 
@@ -518,10 +518,10 @@ class _Comparer(_Paired):
             return (), (x.immediate.text[:60], y.immediate.text[:60]), (0, 0)
         size = a.dtype.itemsize
         different = np.ascontiguousarray(a).reshape(-1, 1).view(np.uint8) != np.ascontiguousarray(b).reshape(-1, 1).view(np.uint8)
-        places = np.flatnonzero(different.reshape(-1, size).any(axis=1))
-        at = int(places[0]) if places.size else 0
+        positions = np.flatnonzero(different.reshape(-1, size).any(axis=1))
+        at = int(positions[0]) if positions.size else 0
         index = tuple(int(i) for i in np.unravel_index(at, a.shape)) if a.ndim else ()
-        return index, (str(a.reshape(-1)[at]), str(b.reshape(-1)[at])), (int(places.size), int(a.size))
+        return index, (str(a.reshape(-1)[at]), str(b.reshape(-1)[at])), (int(positions.size), int(a.size))
 
     def _kinds(self, left: int) -> tuple[str, ...]:
         return tuple(sorted({change["kind"] for change in self.search.delta.changed.get(left, ())}))
@@ -556,7 +556,7 @@ class _Comparer(_Paired):
             yield from (f"on the right, {line}" for line in second)
 
 
-def _place(graph: Graph, node: int) -> Place:
+def _qualified_name(graph: Graph, node: int) -> QualifiedName:
     return graph.computations[graph.home[node]].name, graph.nodes[node].name
 
 

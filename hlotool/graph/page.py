@@ -134,7 +134,7 @@ class _Data:
         facts = Facts(self.module)
         families = {name: k for k, name in enumerate(FAMILIES)}
         opcodes, sources, scopes = _Table(), _Table(), _Table()
-        places = [facts.source(x) for x in self.instructions]
+        locations = [facts.source(x) for x in self.instructions]
         lines = [self._line_column(x) for x in self.instructions]
         columns = {
             "name": [x.name for x in self.instructions],
@@ -144,8 +144,8 @@ class _Data:
             "family": [families[family_of(x)] for x in self.instructions],
             "bytes": [facts.costs[x].bytes_accessed for x in self.instructions],
             "flops": [facts.costs[x].flops for x in self.instructions],
-            "source": [sources.number(file) for file, _ in places],
-            "sourceLine": [line for _, line in places],
+            "source": [sources.number(file) for file, _ in locations],
+            "sourceLine": [line for _, line in locations],
             "line": [line for line, _ in lines],
             "column": [column for _, column in lines],
             "scope": [scopes.number(_scope(x)) for x in self.instructions],

@@ -68,8 +68,8 @@ def _next_to_users(items: Sequence[Item]) -> list[Item]:
             if j != k:
                 first_use[j] = min(first_use.get(j, k), k)
     # Half a position before the first user is after the item that precedes the user.
-    places = [first_use.get(k, k) - 0.5 if isinstance(item, Instruction) and not item.operands else k for k, item in enumerate(items)]
-    return [items[k] for k in sorted(range(len(items)), key=places.__getitem__)]
+    positions = [first_use.get(k, k) - 0.5 if isinstance(item, Instruction) and not item.operands else k for k, item in enumerate(items)]
+    return [items[k] for k in sorted(range(len(items)), key=positions.__getitem__)]
 
 
 def _divided_once(items: Sequence[Item]) -> list[Item]:
@@ -154,17 +154,17 @@ def _signature(item: Item) -> Hashable:
 
 def _layer_starts(signatures: Sequence[Hashable]) -> list[int]:
     """Returns the positions where layers begin, or an empty list if nothing repeats regularly."""
-    places: dict[Hashable, list[int]] = {}
+    positions: dict[Hashable, list[int]] = {}
     for k, signature in enumerate(signatures):
-        places.setdefault(signature, []).append(k)
+        positions.setdefault(signature, []).append(k)
     weights: Counter[int] = Counter()
-    for found in places.values():
+    for found in positions.values():
         weights[len(found)] += len(found)
     candidates = [number for number in weights if _FEWEST_LAYERS <= number <= _MOST_LAYERS]
     # Signatures that occur several times per layer also support this number of layers.
     totals = {number: sum(weight for other, weight in weights.items() if other % number == 0) for number in candidates}
     for number in sorted(candidates, key=lambda number: (-totals[number] * number**0.25, number)):
-        regular = [found for found in places.values() if len(found) == number and _is_regular(found, len(signatures))]
+        regular = [found for found in positions.values() if len(found) == number and _is_regular(found, len(signatures))]
         if regular:
             return min(regular, key=lambda found: (_spread(found), found[0]))
     return []

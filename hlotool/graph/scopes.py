@@ -114,12 +114,12 @@ def without_number(title: str) -> str:
 
 def _with_layers(items: Sequence[Instruction | Group]) -> Sequence[Instruction | Group]:
     """Returns the items; groups whose names differ only in their numbers are combined into one."""
-    alike: dict[str, list[Group]] = {}
+    similar: dict[str, list[Group]] = {}
     for item in items:
         if isinstance(item, Group) and item.kind == "scope":
-            alike.setdefault(without_number(item.title), []).append(item)
+            similar.setdefault(without_number(item.title), []).append(item)
     layers: dict[Group, Group] = {}
-    for title, groups in alike.items():
+    for title, groups in similar.items():
         if "*" in title and _FEWEST_LAYERS <= len(groups) < len(items):
             groups.sort(key=_numbers)
             layers.update(dict.fromkeys(groups, make_group(f"{title}, {len(groups)} layers", "layers", groups)))

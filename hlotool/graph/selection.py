@@ -83,8 +83,8 @@ def _instruction(computations: list[Computation], name: str) -> tuple[Computatio
         for x in computation.instructions:
             if x.name == wanted:
                 return computation, x
-    place = f"computation '{computations[0].name}'" if len(computations) == 1 else "the module"
-    raise GraphError(f"{place} has no instruction '{name}'" + _hint(wanted, (x.name for c in computations for x in c.instructions)))
+    position = f"computation '{computations[0].name}'" if len(computations) == 1 else "the module"
+    raise GraphError(f"{position} has no instruction '{name}'" + _hint(wanted, (x.name for c in computations for x in c.instructions)))
 
 
 def _hint(name: str, names: Iterable[str]) -> str:

@@ -60,31 +60,31 @@ def _lines(picture: Picture, paint: Paint, drawing: Drawing) -> Iterator[str]:
     yield "</svg>"
 
 
-def _frame(box: Box, place: Rectangle) -> Iterator[str]:
+def _frame(box: Box, rectangle: Rectangle) -> Iterator[str]:
     stroke = "#8c959f" if isinstance(box.item, Group) else "#8250df"
-    yield f'<rect {_corners(place)} rx="8" fill="#8c959f" fill-opacity="0.07" stroke="{stroke}"/>'
-    yield f'<text x="{place.x + PADDING:.1f}" y="{place.y + HEADER - TEXT_MARGIN:.1f}" font-weight="bold">{_text(lines_of(box)[0])}</text>'
+    yield f'<rect {_corners(rectangle)} rx="8" fill="#8c959f" fill-opacity="0.07" stroke="{stroke}"/>'
+    yield f'<text x="{rectangle.x + PADDING:.1f}" y="{rectangle.y + HEADER - TEXT_MARGIN:.1f}" font-weight="bold">{_text(lines_of(box)[0])}</text>'
 
 
-def _box(box: Box, place: Rectangle, color: str, *, is_named: bool) -> Iterator[str]:
+def _box(box: Box, rectangle: Rectangle, color: str, *, is_named: bool) -> Iterator[str]:
     item = box.item
     title = item.title if isinstance(item, Group) else f"{item.name} = {item.shape.text_without_layout} {item.opcode}"
     radius, stroke = (2, "#57606a") if isinstance(item, Group) else (6, "#8c959f")
     yield f"<g><title>{_text(title)}</title>"
     if isinstance(item, Group):
-        yield f'<rect {_corners(place._replace(x=place.x + 3, y=place.y + 3))} rx="{radius}" fill="{color}" stroke="{stroke}"/>'
-    yield f'<rect {_corners(place)} rx="{radius}" fill="{color}" stroke="{"#cf222e" if is_named else stroke}"{_WIDE if is_named else ""}/>'
+        yield f'<rect {_corners(rectangle._replace(x=rectangle.x + 3, y=rectangle.y + 3))} rx="{radius}" fill="{color}" stroke="{stroke}"/>'
+    yield f'<rect {_corners(rectangle)} rx="{radius}" fill="{color}" stroke="{"#cf222e" if is_named else stroke}"{_WIDE if is_named else ""}/>'
     for k, line in enumerate(lines_of(box)):
         weight = ' font-weight="bold"' if k == 0 else ""
-        yield f'<text x="{place.x + TEXT_MARGIN:.1f}" y="{place.y + (k + 1) * LINE_HEIGHT:.1f}"{weight}>{_text(line)}</text>'
+        yield f'<text x="{rectangle.x + TEXT_MARGIN:.1f}" y="{rectangle.y + (k + 1) * LINE_HEIGHT:.1f}"{weight}>{_text(line)}</text>'
     yield "</g>"
 
 
 _WIDE = ' stroke-width="3"'
 
 
-def _corners(place: Rectangle) -> str:
-    return f'x="{place.x:.1f}" y="{place.y:.1f}" width="{place.width:.1f}" height="{place.height:.1f}"'
+def _corners(rectangle: Rectangle) -> str:
+    return f'x="{rectangle.x:.1f}" y="{rectangle.y:.1f}" width="{rectangle.width:.1f}" height="{rectangle.height:.1f}"'
 
 
 def _edge(edge: Edge, points: list[Point]) -> str:

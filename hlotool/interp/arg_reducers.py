@@ -67,12 +67,12 @@ class ArgReducer(Record):
         rows, indices = (_with_one_axis(pair[k], axes) for k in (self.value, 1 - self.value))
         if self.smallest_index and not _ascends(indices):
             return None
-        places = _places(np.argmax if self.is_maximum else np.argmin, rows)
-        values = _at(rows, places)
+        positions = _positions(np.argmax if self.is_maximum else np.argmin, rows)
+        values = _at(rows, positions)
         if number_type(values).kind == "float" and not self._is_settled(rows, values):
             return None
         kept = [size for k, size in enumerate(pair[0].shape) if k not in axes]
-        winners = values.reshape(kept), _at(indices, places).reshape(kept)
+        winners = values.reshape(kept), _at(indices, positions).reshape(kept)
         return winners if self.value == 0 else winners[::-1]
 
     def wins_over(self, inits: Sequence[Array], winners: Sequence[Array]) -> bool:
@@ -107,11 +107,11 @@ def _with_one_axis(x: Array, axes: tuple[int, ...]) -> Array:
     return x.reshape(prod(x.shape[: axes[0]]), prod(x.shape[k] for k in axes), prod(x.shape[axes[-1] + 1 :]))
 
 
-def _at(stack: Array, places: Array) -> Array:
+def _at(stack: Array, positions: Array) -> Array:
     """Returns the elements of `stack` at the given positions along the middle dimension."""
     if all(stride == 0 for stride in (stack.strides[0], stack.strides[2])):
-        return np.asarray(stack[0, :, 0][places])
-    return np.take_along_axis(stack, np.expand_dims(places, 1), 1).squeeze(1)
+        return np.asarray(stack[0, :, 0][positions])
+    return np.take_along_axis(stack, np.expand_dims(positions, 1), 1).squeeze(1)
 
 
 def _ascends(indices: Array) -> bool:
@@ -124,7 +124,7 @@ def _ascends(indices: Array) -> bool:
     return bool((column[:, 1:] > column[:, :-1]).all())
 
 
-def _places(search: Any, stack: Array) -> Array:
+def _positions(search: Any, stack: Array) -> Array:
     """Returns the result of argmax or argmin along the middle dimension.
 
     The array is converted and transposed one block at a time, because NumPy would copy the whole
@@ -134,17 +134,17 @@ def _places(search: Any, stack: Array) -> Array:
     computed = number_type(stack).computed
     if columns == 1 and computed == stack.dtype:
         return np.asarray(search(stack[:, :, 0], axis=1)).reshape(count, 1)
-    places = np.empty((count, columns), np.intp)
+    positions = np.empty((count, columns), np.intp)
     if rows * columns <= BLOCK:
         step = BLOCK // (rows * columns)
         for k in range(0, count, step):
             block = np.ascontiguousarray(stack[k : k + step].transpose(0, 2, 1), computed)
-            places[k : k + step] = search(block, axis=2)
-        return places
+            positions[k : k + step] = search(block, axis=2)
+        return positions
     width = max(16, BLOCK // rows)
     for k, left in product(range(count), range(0, columns, width)):
-        places[k, left : left + width] = search(np.ascontiguousarray(stack[k, :, left : left + width].T, computed), axis=1)
-    return places
+        positions[k, left : left + width] = search(np.ascontiguousarray(stack[k, :, left : left + width].T, computed), axis=1)
+    return positions
 
 
 # ---- recognition -------------------------------------------------------------------------------

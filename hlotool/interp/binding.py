@@ -111,11 +111,11 @@ class Binding:
     def error(self, error: Exception, module: Module, device: Device) -> EvaluationError:
         """Returns the exception for an error in the kernel, located at the instruction."""
         x = self.instruction
-        place = f"on device {device.number}" if device.grid.count > 1 else ""
+        position = f"on device {device.number}" if device.grid.count > 1 else ""
         if isinstance(error, Violation):
-            where = f" ({place})" if place and error.code != "R007" else ""
+            where = f" ({position})" if position and error.code != "R007" else ""
             return failure(module, x, error.code, error.message + where, error.hint, error.notes)
-        prefix = f"'{x.opcode}' cannot be computed{place and ' '}{place}: "
+        prefix = f"'{x.opcode}' cannot be computed{position and ' '}{position}: "
         if isinstance(error, MemoryError):
             return failure(module, x, "R004", f"{prefix}not enough memory")
         # NumPy's messages about invalid attributes refer to its own arguments.
@@ -151,7 +151,7 @@ _FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
     "result": lambda x, options: x.shape,
     "operand_shapes": lambda x, options: tuple(operand.shape for operand in x.operands),
     "options": lambda x, options: options,
-    "site": lambda x, options: x,
+    "instruction_key": lambda x, options: x,
     "group_mode": lambda x, options: group_mode(x),
     "frontend_attributes": lambda x, options: x.attributes.get("frontend_attributes", {}),
     "target": target_of,

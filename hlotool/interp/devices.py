@@ -98,24 +98,24 @@ class Device:
         self.queues = queues
         self.memories: dict[Hashable, Memory] = {}
 
-    def memory_of(self, site: Hashable, counter: int = 0) -> Memory:
+    def memory_of(self, instruction_key: Hashable, counter: int = 0) -> Memory:
         """Returns the memory of an instruction.
 
         If there is none yet, creates one whose counter starts at `counter`.
         """
-        return self.memories.setdefault(site, Memory(len(self.memories), counter))
+        return self.memories.setdefault(instruction_key, Memory(len(self.memories), counter))
 
     def mailbox(self, channel: int, receiver: int) -> deque[Value]:
         """Returns the values sent to device number `receiver` over a channel, oldest first."""
         return self.grid.mail.setdefault((channel, receiver), deque())
 
 
-def exchange(device: Device, site: Hashable, members: tuple[int, ...], value: Value) -> Generator[Wait, Any, list[Value]]:
+def exchange(device: Device, instruction_key: Hashable, members: tuple[int, ...], value: Value) -> Generator[Wait, Any, list[Value]]:
     """Exchanges values within a group, and returns the values of all members in order.
 
     `members` lists the numbers of the devices in the group, including this one, and `value` is the
-    value of this device. The device is suspended until all members have arrived at the same `site`
-    with the same `members`.
+    value of this device. The device is suspended until all members have arrived at the same
+    `instruction_key` with the same `members`.
 
     >>> device = DeviceGrid().devices[0]
     >>> run = exchange(device, "here", (0,), 7)
@@ -126,11 +126,11 @@ def exchange(device: Device, site: Hashable, members: tuple[int, ...], value: Va
     [7]
     """
     meetings = device.grid.meetings
-    meeting = meetings.setdefault((site, members), Meeting(members))
+    meeting = meetings.setdefault((instruction_key, members), Meeting(members))
     meeting.values[device.number] = value
     if meeting.is_complete():
-        # The next execution at this site starts a new meeting.
-        del meetings[site, members]
+        # The next execution of this instruction starts a new meeting.
+        del meetings[instruction_key, members]
     else:
         yield Wait(meeting.is_complete, meeting.missing)
     return [meeting.values[member] for member in members]

@@ -162,8 +162,8 @@ _DATA_OPERANDS: dict[str, tuple[int, ...]] = {"clamp": (1,), "select": (1, 2), "
 
 
 def _is_data(x: Instruction, operand: int) -> bool:
-    places = (0,) if REARRANGES in x.op.traits else _DATA_OPERANDS.get(x.opcode)
-    return (places is None or operand in places) and not x.shape.is_tuple
+    positions = (0,) if REARRANGES in x.op.traits else _DATA_OPERANDS.get(x.opcode)
+    return (positions is None or operand in positions) and not x.shape.is_tuple
 
 
 def _constant(x: Instruction) -> float | None:
@@ -196,7 +196,7 @@ def _affine(use: _Use) -> tuple[float, float] | None:
 
 Rule = Callable[[Domain, _Use], None]
 
-_CLAMP_ROOM = 6
+_CLAMP_MARGIN = 6
 
 
 def _limit(domain: Domain, use: _Use, least: float | None, greatest: float | None, reason: str) -> None:
@@ -227,9 +227,9 @@ def _clamp(domain: Domain, use: _Use) -> None:
     other = _constant(use.user.operands[2 - use.operand])
     other = other if other is not None and math.isfinite(other) else 0
     if use.operand == 0:
-        _limit(domain, use, other - _CLAMP_ROOM, other - 1, _says(use, "lower limit of"))
+        _limit(domain, use, other - _CLAMP_MARGIN, other - 1, _says(use, "lower limit of"))
     else:
-        _limit(domain, use, other + 1, other + _CLAMP_ROOM, _says(use, "upper limit of"))
+        _limit(domain, use, other + 1, other + _CLAMP_MARGIN, _says(use, "upper limit of"))
 
 
 def _variance(domain: Domain, use: _Use) -> None:

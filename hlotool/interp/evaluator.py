@@ -108,18 +108,18 @@ def compute(
     >>> compute(z, [compute(x, []), compute(y, [])])
     array([4., 7.], dtype=float32)
     """
-    place = Module("") if module is None else module
-    if diagnostics := obstacles(place, [x, *runnable_instructions(options, *x.called)], options):
+    position = Module("") if module is None else module
+    if diagnostics := obstacles(position, [x, *runnable_instructions(options, *x.called)], options):
         raise EvaluationError(diagnostics)
     if x.parameter_number is not None:
-        raise failure(place, x, "R001", f"parameter '{x.name}' has no value before the computation is called")
+        raise failure(position, x, "R001", f"parameter '{x.name}' has no value before the computation is called")
     if len(values) != len(x.operands):
-        raise failure(place, x, "R002", f"wrong number of operand values for '{x.name}': expected {len(x.operands)}, got {len(values)}")
-    checked = _checked(place, zip(x.operands, values, strict=True), x)
+        raise failure(position, x, "R002", f"wrong number of operand values for '{x.name}': expected {len(x.operands)}, got {len(values)}")
+    checked = _checked(position, zip(x.operands, values, strict=True), x)
     with np.errstate(all="ignore"):
         if x.literal is not None:
             return literal_value(x.literal, options)
-        return in_lockstep([ReferenceExecutor(place, options, DeviceGrid().devices[0], observers).compute(x, checked)])[0]
+        return in_lockstep([ReferenceExecutor(position, options, DeviceGrid().devices[0], observers).compute(x, checked)])[0]
 
 
 def _evaluate(

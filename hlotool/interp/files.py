@@ -101,10 +101,10 @@ class Arguments:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.parameters = module.entry.parameters
-        # `shapes` lists the leaf shapes of each parameter. `places` maps each name to the number of
-        # a parameter and the numbers of its leaves.
+        # `shapes` lists the leaf shapes of each parameter. `positions` maps each name to the number
+        # of a parameter and the numbers of its leaves.
         self.shapes = [list(p.shape.leaves()) for p in self.parameters]
-        self.places: dict[str, tuple[int, range]] = {}
+        self.positions: dict[str, tuple[int, range]] = {}
         self.values: dict[tuple[int, int], Any] = {}
         # The arguments that `give` has already set.
         self._given: set[tuple[int, range]] = set()
@@ -117,8 +117,8 @@ class Arguments:
                     self._name(name, k, p.shape, whole=whole)
         for name, number in self._nicknames().items():
             for leaf, (path, _) in enumerate(leaf_names(name, self.parameters[number].shape)):
-                self.places.setdefault(path, (number, range(leaf, leaf + 1)))
-            self.places.setdefault(name, (number, range(len(self.shapes[number]))))
+                self.positions.setdefault(path, (number, range(leaf, leaf + 1)))
+            self.positions.setdefault(name, (number, range(len(self.shapes[number]))))
 
     def _nicknames(self) -> dict[str, int]:
         """Returns the unambiguous alternative names of parameters, with the parameter numbers.
@@ -139,10 +139,10 @@ class Arguments:
         Names of parameters may also contain dots. They take precedence over names of elements.
         """
         if whole:
-            self.places[name] = (number, range(len(self.shapes[number])))
+            self.positions[name] = (number, range(len(self.shapes[number])))
             return
         for leaf, (path, _) in enumerate(leaf_names(name, shape)):
-            self.places[path] = (number, range(leaf, leaf + 1))
+            self.positions[path] = (number, range(leaf, leaf + 1))
 
     def give(self, name: str, text: str) -> None:
         """Sets an argument, like `name=text` on a command line.
@@ -150,10 +150,10 @@ class Arguments:
         `text` is `zeros`, `ones`, `iota`, `random`, a literal, or the name of an .npy file. Raises
         HlotoolError if `name` or `text` is not valid.
         """
-        number, numbers = place = self._place(name)
-        if place in self._given:
+        number, numbers = position = self._position(name)
+        if position in self._given:
             raise ArgumentError(f"'{name}' is given twice")
-        self._given.add(place)
+        self._given.add(position)
         for leaf in numbers:
             shape = self.shapes[number][leaf]
             if text in ELIDED_FILLS:
@@ -175,15 +175,15 @@ class Arguments:
         parameters, they are assigned to the leaves of the parameters instead.
         """
         for name, array in self._named(arrays, source).items():
-            if name not in self.places and _RESULT.fullmatch(name):
+            if name not in self.positions and _RESULT.fullmatch(name):
                 continue
-            number, numbers = self._place(name, source)
+            number, numbers = self._position(name, source)
             if len(numbers) > 1:
                 raise ArgumentError(f"'{name}' in '{source}' is a tuple; store its elements as {name}.0, {name}.1, ...")
             self._put(number, numbers[0], array)
 
     def _named(self, arrays: dict[str, Array], source: str) -> dict[str, Array]:
-        if not arrays or not all(_UNNAMED.fullmatch(name) for name in arrays) or not self.places.keys().isdisjoint(arrays):
+        if not arrays or not all(_UNNAMED.fullmatch(name) for name in arrays) or not self.positions.keys().isdisjoint(arrays):
             return arrays
         names = [str(k) for k in range(len(self.parameters))]
         if len(arrays) > len(names):
@@ -193,12 +193,12 @@ class Arguments:
         in_order = sorted(arrays, key=lambda name: int(name.removeprefix("arr_")))
         return {names[k]: arrays[name] for k, name in enumerate(in_order)}
 
-    def _place(self, name: str, source: str = "") -> tuple[int, range]:
-        place = self.places.get(name)
-        if place is None:
+    def _position(self, name: str, source: str = "") -> tuple[int, range]:
+        position = self.positions.get(name)
+        if position is None:
             problem = f"'{source}' has an entry '{name}', but there is no such parameter" if source else f"there is no parameter '{name}'"
             raise ArgumentError(f"{problem}; {self._known(name)}")
-        return place
+        return position
 
     def _known(self, name: str) -> str:
         names = [p.name for p in self.parameters]

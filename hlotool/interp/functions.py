@@ -258,13 +258,13 @@ def complex_power(base: Array, exponent: Array) -> Array:
     NumPy's results may differ if any number is infinite, and for complex powers of 0.
     """
     size, angle = np.hypot(base.real, base.imag), np.arctan2(base.imag, base.real)
-    growth = power_floats(size, exponent.real)
-    scale = growth * np.exp(-exponent.imag * angle)
+    magnitude = power_floats(size, exponent.real)
+    scale = magnitude * np.exp(-exponent.imag * angle)
     turn = exponent.real * angle + exponent.imag * np.log(size)
     result = complex_pair(scale * np.cos(turn), scale * np.sin(turn))
     of_reals = (base.imag == 0) & (exponent.imag == 0)
     result = np.where(of_reals & (base.real == 0) & (exponent.real > 0), result.dtype.type(0), result)
-    result = np.where(of_reals & (base.real == np.inf) & ~np.isnan(exponent.real), growth, result)
+    result = np.where(of_reals & (base.real == np.inf) & ~np.isnan(exponent.real), magnitude, result)
     return np.where((exponent == 0) | (base == 1), result.dtype.type(1), result).astype(base.dtype)
 
 

@@ -33,21 +33,21 @@ def in_lockstep(runs: Sequence[Generator[Wait, None, Value]]) -> list[Value]:
                 results[number] = end.value
                 del waiting[number]
         if not moved:
-            raise EvaluationError(_places(runs, {number: wait for number, wait in waiting.items() if wait is not None}))
+            raise EvaluationError(_positions(runs, {number: wait for number, wait in waiting.items() if wait is not None}))
     return results
 
 
-def _places(runs: Sequence[Generator[Wait, None, Value]], waiting: dict[int, Wait]) -> list[Diagnostic]:
+def _positions(runs: Sequence[Generator[Wait, None, Value]], waiting: dict[int, Wait]) -> list[Diagnostic]:
     """Returns a diagnostic for each instruction at which devices wait."""
-    by_place: dict[tuple[int, int], Diagnostic] = {}
+    by_position: dict[tuple[int, int], Diagnostic] = {}
     for number, wait in waiting.items():
         try:
             # The run knows the instruction at which it waits.
             runs[number].throw(Violation("R007", "opcode", _reason(number, wait.missing(), waiting)))
         except EvaluationError as error:
             for diagnostic in error.diagnostics:
-                by_place.setdefault((diagnostic.line, diagnostic.column), diagnostic)
-    return list(by_place.values())
+                by_position.setdefault((diagnostic.line, diagnostic.column), diagnostic)
+    return list(by_position.values())
 
 
 def _reason(number: int, missing: list[int], waiting: Collection[int]) -> str:

@@ -190,21 +190,21 @@ class _Peak:
     def of(self, computation: Computation) -> Estimate:
         order = in_order(computation)
         expiring = self._expiring(computation, order)
-        best, at, place, called = 0, None, 0, None
+        best, at, position, called = 0, None, 0, None
         for k, x in enumerate(order):
             inside = max((self.peaks[c] for c in x.called if c in self.peaks), key=lambda e: e.bytes, default=None)
             if inside is not None and inside.at is not None and self.live + inside.bytes > best:
                 # The result is counted in the called computation. The operands are needed until the
                 # result is computed.
-                best, at, place, called = self.live + inside.bytes, inside.at, k, inside
+                best, at, position, called = self.live + inside.bytes, inside.at, k, inside
             self.live += sum(self.sizes[array] for array in self.fresh[x])
             if self.live + (more := _temporary(x)) > best:
-                best, at, place, called = self.live + more, x, k, None
+                best, at, position, called = self.live + more, x, k, None
             for array in expiring.get(k, ()):
                 self.live -= self.sizes[array]
         # The result of a call does not exist while the call runs.
-        latest = place if called is None else place - 1
-        here = (self._live_value(array, order) for array, (_, k) in self.makers.items() if k <= latest and self.last[array] >= place)
+        latest = position if called is None else position - 1
+        here = (self._live_value(array, order) for array, (_, k) in self.makers.items() if k <= latest and self.last[array] >= position)
         return Estimate(best, at, [*here, *(called.largest if called is not None else ())])
 
     def copy_result(self, peak: Estimate, root: Instruction, largest: int) -> Estimate:

@@ -111,9 +111,9 @@ class Monoid(Record):
         number = number_type(target)
         return number.computed == number.held and (self.winning_zero is None or number.kind != "float")
 
-    def combine_at(self, target: Array, places: Array, updates: Array) -> None:
+    def combine_at(self, target: Array, positions: Array, updates: Array) -> None:
         """Combines updates one by one into a flat array, at indices that may repeat."""
-        self.ufunc(number_type(target)).at(target, places, updates)
+        self.ufunc(number_type(target)).at(target, positions, updates)
 
 
 def sign_keys(x: Array) -> Array:

@@ -128,17 +128,17 @@ class NonfiniteWatch(Observer):
         nonfinite = [leaf for operand in operands for leaf in leaves(operand) if isinstance(leaf, np.ndarray) and has_nonfinite(leaf)]
         values = plain(result)
         if self.nans and np.isnan(values).any() and not any(np.isnan(plain(leaf)).any() for leaf in nonfinite):
-            what, places = "NaN", np.isnan(values)
+            what, locations = "NaN", np.isnan(values)
         elif self.infinities and not nonfinite and np.isinf(values).any():
-            what, places = "infinity", np.isinf(values)
+            what, locations = "infinity", np.isinf(values)
         else:
             return
-        index = tuple(int(k) for k in np.argwhere(places)[0])
-        count = int(places.sum())
-        place = f" at [{','.join(map(str, index))}]" if index else ""
+        index = tuple(int(k) for k in np.argwhere(locations)[0])
+        count = int(locations.sum())
+        location = f" at [{','.join(map(str, index))}]" if index else ""
         many = f"; the same holds for {count - 1} more of {result.size} elements" if count > 1 else ""
         finite = "operands without NaN" if nonfinite else "finite operands"
-        message = f"'{x.opcode}' computes {_number(values[index])} from {finite}{place}{many}"
+        message = f"'{x.opcode}' computes {_number(values[index])} from {finite}{location}{many}"
         notes = (*_shown_operands(x, operands, result, index), *self._notes(where, x))
         raise Violation("R006", "opcode", message, f"this is the first {what} of the run", notes)
 
@@ -181,15 +181,15 @@ def origin_of(x: Instruction, module: Module) -> Iterator[str]:
     metadata = x.metadata
     if metadata is None:
         return
-    place = f"{metadata.source_file}:{metadata.source_line}" if metadata.source_file else ""
-    place = place or _place_of_frame(module.stack_tables, metadata.stack_frame_id)
+    location = f"{metadata.source_file}:{metadata.source_line}" if metadata.source_file else ""
+    location = location or _location_of_frame(module.stack_tables, metadata.stack_frame_id)
     parts = [f"'{metadata.op_name}'"] if metadata.op_name else []
-    parts += [f"at {place}"] if place else []
+    parts += [f"at {location}"] if location else []
     if parts:
         yield f"it comes from {' '.join(parts)}"
 
 
-def _place_of_frame(tables: StackTables | None, frame: int) -> str:
+def _location_of_frame(tables: StackTables | None, frame: int) -> str:
     innermost = innermost_location(tables, frame)
     if innermost is None or tables is None:
         return ""

@@ -132,16 +132,16 @@ def checked_argument(argument: Any, shape: Shape, name: str) -> Value:
     while stack:
         item, part, path = stack.pop()
         if not part.is_tuple:
-            checked.append(_checked_leaf(item, part, _place_of(name, path)))
+            checked.append(_checked_leaf(item, part, _location_of(name, path)))
             continue
         if not isinstance(item, tuple | list) or len(item) != len(part.elements):
             got = f"length {len(item)}" if isinstance(item, tuple | list) else f"an object of type {type(item).__name__}"
-            raise Violation("R002", name, f"{_place_of(name, path)} takes a tuple of length {len(part.elements)}, got {got}")
+            raise Violation("R002", name, f"{_location_of(name, path)} takes a tuple of length {len(part.elements)}, got {got}")
         stack.extend((item[k], part.elements[k], (path, k)) for k in range(len(item) - 1, -1, -1))
     return with_leaves(shape, checked)
 
 
-def _place_of(name: str, path: Any) -> str:
+def _location_of(name: str, path: Any) -> str:
     numbers: list[str] = []
     while path is not None:
         path, number = path
@@ -149,25 +149,27 @@ def _place_of(name: str, path: Any) -> str:
     return f"'{name}'" + (f", element {'.'.join(reversed(numbers))}," if numbers else "")
 
 
-def _checked_leaf(argument: Any, shape: Shape, place: str) -> Any:
+def _checked_leaf(argument: Any, shape: Shape, location: str) -> Any:
     wanted = shape.text_without_layout
     if shape.element_type == "token":
         if isinstance(argument, Token):
             return argument
-        raise Violation("R002", place, f"{place} takes a token, got an object of type {type(argument).__name__}", "pass hlotool.Token()")
+        raise Violation("R002", location, f"{location} takes a token, got an object of type {type(argument).__name__}", "pass hlotool.Token()")
     if not shape.is_array:
-        raise Violation("R002", place, f"{place} is {wanted}, which has no values to pass")
+        raise Violation("R002", location, f"{location} is {wanted}, which has no values to pass")
     if isinstance(argument, Mapping):
-        raise Violation("R002", place, f"{place} takes {wanted}, got an object of type {type(argument).__name__}", PYTREE_HINT)
+        raise Violation("R002", location, f"{location} takes {wanted}, got an object of type {type(argument).__name__}", PYTREE_HINT)
     try:
         array = np.asarray(argument)
     except (ValueError, TypeError, OverflowError) as error:
-        raise Violation("R002", place, f"{place} takes {wanted}, got a value that is not an array: {error}") from None
+        raise Violation("R002", location, f"{location} takes {wanted}, got a value that is not an array: {error}") from None
     if array.dtype == object:
-        raise Violation("R002", place, f"{place} takes {wanted}, got an object of type {type(argument).__name__} without numbers", PYTREE_HINT)
+        raise Violation("R002", location, f"{location} takes {wanted}, got an object of type {type(argument).__name__} without numbers", PYTREE_HINT)
     if not _sizes_fit(array.shape, shape):
-        raise Violation("R002", place, f"{place} takes {wanted}, got an array with the dimensions {list(array.shape)}", _shape_hint(array, shape))
-    return _converted(array, NUMBERS[shape.element_type], wanted, place)
+        raise Violation(
+            "R002", location, f"{location} takes {wanted}, got an array with the dimensions {list(array.shape)}", _shape_hint(array, shape)
+        )
+    return _converted(array, NUMBERS[shape.element_type], wanted, location)
 
 
 def _sizes_fit(sizes: Sequence[int], shape: Shape) -> bool:
@@ -205,7 +207,7 @@ PYTREE_HINT = "pass the arrays of a pytree one by one, as jax.tree.leaves(argume
 _KINDS = {"signed": "integer", "unsigned": "integer"}
 
 
-def _integers_as_floats(array: Array, number: NumberType, wanted: str, place: str) -> Array:
+def _integers_as_floats(array: Array, number: NumberType, wanted: str, location: str) -> Array:
     """Converts integers to floats; raises Violation if one of them would be rounded."""
     array = array.astype(np.uint64 if array.dtype == np.uint64 else np.int64)
     converted = array.astype(number.held)
@@ -217,25 +219,25 @@ def _integers_as_floats(array: Array, number: NumberType, wanted: str, place: st
     if not is_exact.all():
         odd = int(array.flat[np.flatnonzero(~is_exact)[0]])
         hint = f"round it: .astype('{number.held.name}')"
-        raise Violation("R002", place, f"{place} takes {wanted}, which cannot hold {odd} exactly", hint)
+        raise Violation("R002", location, f"{location} takes {wanted}, which cannot hold {odd} exactly", hint)
     return converted
 
 
-def _converted(array: Array, number: NumberType, wanted: str, place: str) -> Array:
+def _converted(array: Array, number: NumberType, wanted: str, location: str) -> Array:
     if array.dtype == number.held:
         return forward(array if number.bits >= 8 or number.kind == "pred" else from_patterns(patterns(array), number))
     kind, wanted_kind = _kind(array), _KINDS.get(number.kind, number.kind)
     if kind == "integer" and wanted_kind == "float":
-        return _integers_as_floats(array, number, wanted, place)
+        return _integers_as_floats(array, number, wanted, location)
     # An empty list becomes an array of floats in NumPy, regardless of the intended type.
     if kind != wanted_kind and array.size:
-        raise Violation("R002", place, f"{place} takes {wanted}, got an array of {array.dtype}", f"convert it: .astype('{number.held.name}')")
+        raise Violation("R002", location, f"{location} takes {wanted}, got an array of {array.dtype}", f"convert it: .astype('{number.held.name}')")
     if wanted_kind == "integer" and array.size:
         least, most = int(array.min().item()), int(array.max().item())
         if least < number.element.minimum or most > number.element.maximum:
             odd = least if least < number.element.minimum else most
             limits = f"{number.element.minimum} to {number.element.maximum}"
-            raise Violation("R002", place, f"{place} takes {wanted}, which cannot hold {odd}", f"{number.element.name} holds {limits}")
+            raise Violation("R002", location, f"{location} takes {wanted}, which cannot hold {odd}", f"{number.element.name} holds {limits}")
     # Doubles are converted to 16 bits via f32, as in HLO's own conversion.
     if number.computed == np.float32 and array.dtype == np.float64 and number.bits == 16:
         array = array.astype(np.float32)

@@ -65,21 +65,21 @@ def phases(w: WindowDimension, size: int) -> list[tuple[slice, slice, WindowDime
     Returns the positions and the taps of each group, and the window of a convolution with only
     these taps that computes the positions.
 
-    >>> [(places, taps) for places, taps, _ in phases(WindowDimension(3, base_dilation=2), 8)]
+    >>> [(positions, taps) for positions, taps, _ in phases(WindowDimension(3, base_dilation=2), 8)]
     [(slice(0, None, 2), slice(0, None, 2)), (slice(1, None, 2), slice(1, None, 2))]
     """
     base = w.base_dilation
-    place_step, tap_step = base // gcd(w.stride, base), base // gcd(w.window_dilation, base)
+    position_step, tap_step = base // gcd(w.stride, base), base // gcd(w.window_dilation, base)
     parts = []
-    for place in range(min(place_step, size)):
+    for position in range(min(position_step, size)):
         # Through tap t, this position reads first + t * window_dilation; elements are at the
         # multiples of base.
-        first = place * w.stride - w.padding_low
+        first = position * w.stride - w.padding_low
         tap = next((t for t in range(min(tap_step, w.size)) if (first + t * w.window_dilation) % base == 0), w.size)
         padding = -(first + tap * w.window_dilation) // base if tap < w.size else 0
         taps = len(range(tap, w.size, tap_step))
-        inner = WindowDimension(taps, place_step * w.stride // base, padding, 0, tap_step * w.window_dilation // base)
-        parts.append((slice(place, None, place_step), slice(tap, None, tap_step), inner))
+        inner = WindowDimension(taps, position_step * w.stride // base, padding, 0, tap_step * w.window_dilation // base)
+        parts.append((slice(position, None, position_step), slice(tap, None, tap_step), inner))
     return parts
 
 

@@ -208,7 +208,7 @@ class InstructionEdits(EditState):
                 if len(operands) < _WIDE:
                     operands = tuple([new if operand is old else operand for operand in operands])
                 else:
-                    operands = self._places.replaced(operands, old, new)
+                    operands = self._operand_editor.replaced(operands, old, new)
                 set_field(user, "operands", operands)
                 self._uses.move_uses(user, old, new)
         for successor in self.control_successors(old):

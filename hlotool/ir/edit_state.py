@@ -13,7 +13,7 @@ from hlotool.ir.header import fitted_header
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.names import NameTable
 from hlotool.ir.order import LinkedOrder, sorted_by_dependencies
-from hlotool.ir.places import Places
+from hlotool.ir.tuple_editor import TupleEditor
 from hlotool.ir.uses import Uses
 from hlotool.ir.walk import is_fusion_computation
 
@@ -27,7 +27,7 @@ class EditState:
         self.module = module
         self.remarks: list[str] = []
         self._uses = Uses.of_module(module)
-        self._places: Places[Instruction] = Places()
+        self._operand_editor: TupleEditor[Instruction] = TupleEditor()
         self._orders: dict[Computation, LinkedOrder[Instruction]] = {}
         self._changed: dict[Computation, None] = {}
         # Erased computations that are still in the module's list; `flush` removes them all at once.

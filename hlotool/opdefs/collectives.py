@@ -185,7 +185,7 @@ def _global_ids_need_channel(result: Shape | None, operands: tuple[Shape, ...], 
         raise Violation("P007", "use_global_device_ids", "use_global_device_ids=true needs a channel_id")
 
 
-def _reduced_alike(opcode: str) -> Verify:
+def _reduced_uniformly(opcode: str) -> Verify:
     """Returns the constraint of all-reduces.
 
     The results have the operands' shapes, and the computation combines two scalars of each
@@ -213,7 +213,7 @@ def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
 @op(
     infers=False,
     check_parsed=_global_ids_need_channel,
-    verify=_reduced_alike("all-reduce"),
+    verify=_reduced_uniformly("all-reduce"),
     work=one_for_each_element,
     traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT, COMBINABLE),
     effect_if="constrain_layout",
@@ -237,7 +237,7 @@ def all_reduce(
 @op(
     infers=False,
     check_parsed=_global_ids_need_channel,
-    verify=_reduced_alike("all-reduce-start"),
+    verify=_reduced_uniformly("all-reduce-start"),
     work=one_for_each_element,
     traits=(MIXED_PRECISION, COLLECTIVE, EFFECT, ORDER_KEPT),
     start_of="all-reduce",

@@ -45,11 +45,11 @@ __all__ = [
 ]
 
 
-def _tokens_at(*places: int) -> Verify:
+def _tokens_at(*positions: int) -> Verify:
     """Returns the constraint that the operands with these numbers are tokens."""
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-        for k in places:
+        for k in positions:
             is_token = operands[k].element_type == "token"
             require(is_token, "T078", f"operand {k}", f"operand {k} must be token[], got {operands[k].text_without_layout}")
 

@@ -128,7 +128,7 @@ def _agrees(op: OpDef, expected: Shape, result: Shape, modes: VerifyModes) -> bo
     return all(compatible(a, b) or arrays_compatible_up_to_precision(a, b) for _, a, b in _leaf_pairs(expected, result))
 
 
-def _layout_place(expected: Shape, result: Shape) -> str:
+def _layout_position(expected: Shape, result: Shape) -> str:
     """Returns the position of the first layout that differs, in shapes that are otherwise equal."""
     path = next((path for path, a, b in _leaf_pairs(expected, result) if a != b), None)
     indices: list[str] = []
@@ -205,7 +205,7 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
     where, expected_text, written = difference(expected, result)
     if compatible(expected, result):
         message = f"{where}the result of '{op.name}' must have the layout of {expected_text}, but {written} is written"
-        raise Violation("L024", _layout_place(expected, result), message)
+        raise Violation("L024", _layout_position(expected, result), message)
     at = "result" if op.result_code in _BLAMED_WITH_NAME else "shape"
     if where:
         raise Violation(op.result_code, at, f"{where}the result of '{op.name}' is {expected_text}, but {written} is written")

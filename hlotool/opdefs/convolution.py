@@ -145,12 +145,12 @@ def _check_labels(lhs: Shape, rhs: Shape, labels: DimLabels, window: Window) -> 
 def _check_sparsity(config: SparsityConfig | None, operands: tuple[Shape, ...]) -> None:
     """Raises Violation unless the indices of kept elements are distinct arrays after the kernel."""
     sides = (config.lhs, config.rhs) if config is not None else ()
-    places = [side.index for side in sides if side is not None and side.index is not None]
-    for k in places:
+    positions = [side.index for side in sides if side is not None and side.index is not None]
+    for k in positions:
         known = 2 <= k < len(operands)
         require(known, "T051", "sparsity_config", f"idx={k} is not an operand after the kernel; there are {count(len(operands), 'operand')}")
         require(operands[k].is_array, "T051", f"operand {k}", f"operand {k} must be an array, got {operands[k].text_without_layout}")
-    require(len(set(places)) == len(places), "T051", "sparsity_config", "lhs and rhs cannot have the same idx")
+    require(len(set(positions)) == len(positions), "T051", "sparsity_config", "lhs and rhs cannot have the same idx")
 
 
 def _check_features(

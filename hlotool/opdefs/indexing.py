@@ -151,8 +151,8 @@ def _interleaved(rank: int, window_dims: Dims, window: Sequence[Bound], batch: S
     The window dimensions are at the positions `window_dims`, and the others, in order, at all other
     positions.
     """
-    windows, batches, places = iter(window), iter(batch), set(window_dims)
-    return [next(windows) if k in places else next(batches) for k in range(rank)]
+    windows, batches, positions = iter(window), iter(batch), set(window_dims)
+    return [next(windows) if k in positions else next(batches) for k in range(rank)]
 
 
 def _check_scatter(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -170,8 +170,8 @@ def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Seque
         fits = size == UNBOUNDED or (limit != UNBOUNDED and size <= limit)
         require(fits, "T066", at, f"updates of 'scatter' have size {size} in window dimension {dimension}, but the operand has {limit}")
     batch = [bound for k, bound in enumerate(indices) if k != index_vector_dim]
-    places = sorted(set(range(update.rank)).difference(window_dims))
-    for dimension, (size, _) in zip(places, batch, strict=True):
+    positions = sorted(set(range(update.rank)).difference(window_dims))
+    for dimension, (size, _) in zip(positions, batch, strict=True):
         agree = sizes_agree(update.dimensions[dimension], size)
         require(
             agree,

@@ -79,9 +79,9 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
 def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | None:
     """Returns a hint if the operand's sizes occur in the result in order and in only one way."""
     counts, positions = Counter(result), {size: k for k, size in enumerate(result)}
-    places = [positions[size] for size in sizes if counts[size] == 1]
-    ordered = len(places) == len(sizes) and places == sorted(set(places))
-    return f"did you mean dimensions={{{','.join(map(str, places))}}}?" if ordered else None
+    matches = [positions[size] for size in sizes if counts[size] == 1]
+    ordered = len(matches) == len(sizes) and matches == sorted(set(matches))
+    return f"did you mean dimensions={{{','.join(map(str, matches))}}}?" if ordered else None
 
 
 @op(check_parsed=_check_broadcast, verify=_verify_broadcast, traits=(SHAPE_GUESSED, STRIDED))
@@ -217,8 +217,8 @@ def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     require(known, "L003", "operand 0", f"the layout of operand 0 of 'transpose' names dimensions that the operand does not have: {operand}")
     # The result has the same order in memory as the operand. As in XLA, split configurations keep
     # their dimension numbers.
-    place = {dimension: k for k, dimension in enumerate(dimensions)}
-    return shape.with_layout(replace(operand.layout, minor_to_major=tuple(place[dimension] for dimension in order)))
+    position = {dimension: k for k, dimension in enumerate(dimensions)}
+    return shape.with_layout(replace(operand.layout, minor_to_major=tuple(position[dimension] for dimension in order)))
 
 
 @op(verify=_keeps_element_type("reverse"), traits=(REARRANGES, FOLDABLE, ORDER_KEPT))

@@ -22,13 +22,13 @@ from hlotool.memo import cached_property
 from hlotool.optimizer.constants import CannotBuildError, is_writable, literal_of
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.passes.cse import equal_instructions
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import Rule, all_rules
 from hlotool.optimizer.simplify import adapt, refusal
-from hlotool.optimizer.site import Site
 from hlotool.text.formatting.spelling import options_like
 from hlotool.text.locate.instruction import locate
 from hlotool.text.print.instruction import InstructionWriter
-from hlotool.text.source.places import Place
+from hlotool.text.source.part_names import PartName
 from hlotool.text.source.trivia import has_comments, skip_trivia
 from hlotool.verifier.fixes.lints import removed_lines
 from hlotool.verifier.fixing import Faulty
@@ -113,7 +113,7 @@ class _Trial:
         if "cse" in names and (other := self._equal.get(x)) is not None:
             yield other, []
         if "fold" in names and (literal := _folded(x)) is not None:
-            new = Site(self.rewriter, x).constant(literal)
+            new = PatternRewriter(self.rewriter, x).constant(literal)
             yield new, [new]
         for entry in all_rules().values():
             if x.op.name in entry.opcodes and not {entry.name, entry.topic}.isdisjoint(names):
@@ -122,15 +122,15 @@ class _Trial:
     def _result_of(self, entry: Rule, x: Instruction) -> Iterator[tuple[Instruction, list[Instruction]]]:
         if entry.operands and entry.operands.isdisjoint(operand.op for operand in x.operands):
             return
-        site = Site(self.rewriter, x)
+        rewriter = PatternRewriter(self.rewriter, x)
         try:
-            new = entry.rewrite(x, site)
+            new = entry.rewrite(x, rewriter)
         except CannotBuildError:
             new = None
-        if new is not None and refusal(self.context, entry, x, new, site.inserted) is None:
-            yield new, site.inserted
+        if new is not None and refusal(self.context, entry, x, new, rewriter.inserted) is None:
+            yield new, rewriter.inserted
             return
-        for y in reversed(site.inserted):
+        for y in reversed(rewriter.inserted):
             self.rewriter.erase(y)
 
     @cached_property
@@ -140,7 +140,7 @@ class _Trial:
     # ---- edits ----------------------------------------------------------------------------------
 
     def _span(self, x: Instruction, word: str, number: int | None = None) -> tuple[int, int]:
-        return locate(self.text, x.start, x.end, Place(word, number=number))
+        return locate(self.text, x.start, x.end, PartName(word, number=number))
 
     def _has_line(self, x: Instruction) -> bool:
         """Returns whether the text declares an instruction.

@@ -82,7 +82,7 @@ def _run(name: str, key: str, path: str) -> None:
     except MemoryError:
         raise
     except FAILURES as error:
-        raise RuleError(f"cannot load '{path}'{_place(error, key)}: {type(error).__name__}: {error}") from error
+        raise RuleError(f"cannot load '{path}'{_location(error, key)}: {type(error).__name__}: {error}") from error
 
 
 def _module_name(path: str) -> str:
@@ -94,7 +94,7 @@ def _module_name(path: str) -> str:
     return f"{_PACKAGE}.{len(_loaded)}.{topic}"
 
 
-def _place(error: BaseException, path: str) -> str:
+def _location(error: BaseException, path: str) -> str:
     """Returns the line of the file at which an exception was raised, as `, line 7`, or nothing."""
     if isinstance(error, SyntaxError):
         return "" if error.lineno is None else f", line {error.lineno}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hlotool.analysis.simplify import constant_value
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import COMMUTATIVE
-from hlotool.optimizer.site import Site
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 
 __all__ = ["both_orders", "element_type", "is_complex", "is_constant", "is_float", "is_integral", "orders", "with_constants_together"]
@@ -59,15 +59,15 @@ def orders(x: Instruction) -> Iterator[tuple[Instruction, Instruction]]:
     return both_orders(x) if COMMUTATIVE in x.op.traits else iter(((x.operands[0], x.operands[1]),))
 
 
-def with_constants_together(x: Instruction, site: Site) -> Instruction | None:
+def with_constants_together(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """Rewrites op(op(a, c1), c2) as op(a, op(c1, c2)); None if `x` is not of this form.
 
     The operation must be commutative and associative.
     """
     for inner, last in both_orders(x):
-        if inner.op is not x.op or not is_constant(last) or not site.has_one_user(inner):
+        if inner.op is not x.op or not is_constant(last) or not rewriter.has_one_user(inner):
             continue
         for a, first in both_orders(inner):
             if is_constant(first) and not is_constant(a):
-                return site.with_operands(x, [a, site.add(x.op.name, [first, last], x.shape)])
+                return rewriter.with_operands(x, [a, rewriter.add(x.op.name, [first, last], x.shape)])
     return None

@@ -11,7 +11,7 @@ from inspect import getdoc
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.pass_list import PassError, PassSpec, is_pass_name
 from hlotool.optimizer.pass_table import BUILT_IN, meant_pass
-from hlotool.optimizer.registry import FAILURES, RuleError, all_rules, place_of_failure, rules_by_op
+from hlotool.optimizer.registry import FAILURES, RuleError, all_rules, location_of_failure, rules_by_op
 from hlotool.optimizer.simplify import simplify
 from hlotool.record import Record
 
@@ -66,7 +66,7 @@ class _LatePass:
         return self.loaded()(context)
 
 
-PASSES: dict[str, Pass] = {name: _LatePass(*place) for name, place in BUILT_IN.items()}
+PASSES: dict[str, Pass] = {name: _LatePass(*location) for name, location in BUILT_IN.items()}
 """The passes by their names in `--passes`, without the topics of rules."""
 
 PIPELINES: dict[int, tuple[str, ...]] = {
@@ -206,7 +206,7 @@ def _checked(name: str, run: Pass) -> Pass:
         except (MemoryError, RuleError):
             raise
         except FAILURES as error:
-            raise RuleError(f"pass '{name}' failed{place_of_failure(error, run)}: {type(error).__name__}: {error}") from error
+            raise RuleError(f"pass '{name}' failed{location_of_failure(error, run)}: {type(error).__name__}: {error}") from error
         if context.rewriter.change_count != changes and context.report.count == before:
             context.report.remark(f"pass '{name}' changed the module without `context.allows`, so its rewrites are not counted")
         return result

@@ -1,7 +1,7 @@
 """The registry of the rewrite rules in the folder `rules`.
 
-A rule is a function that takes an instruction and a Site, and returns the instruction that replaces
-it, or None. The first line of its docstring is `before -> after`.
+A rule is a function that takes an instruction and a PatternRewriter, and returns the instruction
+that replaces it, or None. The first line of its docstring is `before -> after`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.optimizer import rules
 from hlotool.optimizer.options import FAST_MATH, FAST_MATH_GROUPS
-from hlotool.optimizer.site import Site, depends_on
+from hlotool.optimizer.pattern_rewriter import PatternRewriter, depends_on
 from hlotool.record import Record
 
-__all__ = ["FAILURES", "Rule", "RuleError", "all_rules", "fast_math_flags", "forget_rules", "place_of_failure", "rule", "rules_by_op"]
+__all__ = ["FAILURES", "Rule", "RuleError", "all_rules", "fast_math_flags", "forget_rules", "location_of_failure", "rule", "rules_by_op"]
 
 FAILURES = (Exception, SystemExit, GeneratorExit)
 """The exceptions that count as failures of users' functions.
@@ -32,7 +32,7 @@ FAILURES = (Exception, SystemExit, GeneratorExit)
 They include SystemExit: a file that exits would otherwise end the command as if it had succeeded.
 """
 
-Rewrite = Callable[[Instruction, Site], Instruction | None]
+Rewrite = Callable[[Instruction, PatternRewriter], Instruction | None]
 
 
 class RuleError(HlotoolError):
@@ -72,21 +72,21 @@ class Rule(Record):
         """True if the rule is one of hlotool's own."""
         return self.rewrite.__module__.startswith(f"{rules.__name__}.")
 
-    def checked(self, x: Instruction, site: Site) -> Instruction | None:
+    def checked(self, x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
         """Returns the instruction that replaces `x`, or None.
 
         Raises RuleError if the rule inserts instructions but returns None, if it removes `x`, or if
         it returns something that cannot replace `x`.
         """
-        new, rewriter = self.rewrite(x, site), site.rewriter
-        if x not in rewriter:
+        new, module_rewriter = self.rewrite(x, rewriter), rewriter.module_rewriter
+        if x not in module_rewriter:
             raise self._misbehaved(x, "removed the instruction; it should return the one that replaces it")
         if new is None:
-            if site.inserted:
+            if rewriter.inserted:
                 raise self._misbehaved(x, "inserted instructions, but returned None")
         elif not isinstance(new, Instruction):
             raise self._misbehaved(x, f"returned {new!r}, which is not an instruction")
-        elif new not in rewriter or rewriter.owner(new) is not rewriter.owner(x):
+        elif new not in module_rewriter or module_rewriter.owner(new) is not module_rewriter.owner(x):
             raise self._misbehaved(x, f"returned '{new.name}', which is not in the same computation")
         elif new is not x and depends_on(new, x):
             raise self._misbehaved(x, f"returned '{new.name}', which depends on the instruction that it would replace")
@@ -99,7 +99,7 @@ class Rule(Record):
         """
         if isinstance(error, RuleError):
             return error
-        return self._misbehaved(x, f"failed{place_of_failure(error, self.rewrite)}: {type(error).__name__}: {error}")
+        return self._misbehaved(x, f"failed{location_of_failure(error, self.rewrite)}: {type(error).__name__}: {error}")
 
     def _misbehaved(self, x: Instruction, message: str) -> HlotoolError:
         return (InternalError if self.is_built_in else RuleError)(f"rule '{self.name}' {message}; at '{x.name}' ({x.op.name})")
@@ -116,7 +116,7 @@ def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), n
     if there already is a rule of the same name.
 
     >>> @rule("negat")
-    ... def example(x, site): ...
+    ... def example(x, rewriter): ...
     Traceback (most recent call last):
     hlotool.optimizer.registry.RuleError: there is no opcode 'negat'; did you mean 'negate'?
     """
@@ -137,7 +137,7 @@ def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), n
     return wrap
 
 
-def place_of_failure(error: BaseException, function: Callable[..., object]) -> str:
+def location_of_failure(error: BaseException, function: Callable[..., object]) -> str:
     """Returns the line at which an exception was raised, as ` in my_rules.py, line 7`.
 
     Returns an empty text if that was not in the file that defines the function.

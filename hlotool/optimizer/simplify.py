@@ -16,9 +16,9 @@ from hlotool.opdefs.base import OpDef
 from hlotool.optimizer.constants import CannotBuildError
 from hlotool.optimizer.context import Changes, Context
 from hlotool.optimizer.inlining import can_take_sharding
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import FAILURES, Rule
 from hlotool.optimizer.report import RuleStatistics
-from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import compatible
 
 __all__ = ["adapt", "refusal", "simplify"]
@@ -31,7 +31,7 @@ _FEW_USERS = 16
 # The candidates for instructions with more operands are not cached.
 _MOST_OPERANDS = 3
 
-_Candidate = tuple[Rule, Callable[[Instruction, Site], Instruction | None], RuleStatistics]
+_Candidate = tuple[Rule, Callable[[Instruction, PatternRewriter], Instruction | None], RuleStatistics]
 
 
 def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]]) -> bool:
@@ -196,19 +196,19 @@ class _Simplifier:
         candidates = self._candidates(x)
         if not candidates or not self.context.is_movable(x):
             return False
-        site = Site(self.rewriter, x)
+        rewriter = PatternRewriter(self.rewriter, x)
         measures_time = self.context.options.measures_time
         for entry, rewrite, statistics in candidates:
             statistics.tries += 1
             try:
                 if measures_time:
                     start = time.perf_counter()
-                    new = rewrite(x, site)
+                    new = rewrite(x, rewriter)
                     statistics.seconds += time.perf_counter() - start
                 else:
-                    new = rewrite(x, site)
+                    new = rewrite(x, rewriter)
             except CannotBuildError:
-                self._undo(site)
+                self._undo(rewriter)
                 continue
             except MemoryError:
                 raise
@@ -216,13 +216,13 @@ class _Simplifier:
                 raise entry.failure(x, error) from error
             if new is None:
                 continue
-            if self._accept(entry, x, new, site.inserted):
+            if self._accept(entry, x, new, rewriter.inserted):
                 return True
-            self._undo(site)
+            self._undo(rewriter)
         return False
 
-    def _undo(self, site: Site) -> None:
-        site.undo()
+    def _undo(self, rewriter: PatternRewriter) -> None:
+        rewriter.undo()
         self.change_count = self.rewriter.change_count
 
     def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:

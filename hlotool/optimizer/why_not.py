@@ -18,11 +18,11 @@ from hlotool.optimizer.constants import CannotBuildError
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.pipeline import PASSES, topics_of
 from hlotool.optimizer.registry import FAILURES, Rule, all_rules
 from hlotool.optimizer.report import Report, Rewritten, WhyNot, line_of
 from hlotool.optimizer.simplify import refusal
-from hlotool.optimizer.site import Site
 from hlotool.record import replace
 
 __all__ = ["UnknownInstructionError", "explain_why_not"]
@@ -130,11 +130,11 @@ class _Trial:
         """Returns whether a rule matches, and why its result would be refused, if it would."""
         if entry.operands and entry.operands.isdisjoint(operand.op for operand in x.operands):
             return False, None
-        site = Site(self.context.rewriter, x)
+        rewriter = PatternRewriter(self.context.rewriter, x)
         try:
-            new = entry.checked(x, site)
+            new = entry.checked(x, rewriter)
         except CannotBuildError as error:
-            site.undo()
+            rewriter.undo()
             return True, str(error)
         except MemoryError:
             raise
@@ -142,8 +142,8 @@ class _Trial:
             raise entry.failure(x, error) from error
         if new is None:
             return False, None
-        reason = refusal(self.context, entry, x, new, site.inserted)
-        site.undo()
+        reason = refusal(self.context, entry, x, new, rewriter.inserted)
+        rewriter.undo()
         return True, reason
 
     def _of_passes(self, computation: Computation, x: Instruction) -> Iterator[tuple[str, str]]:
@@ -176,14 +176,14 @@ class _Trial:
             return "two runs may give different results"
         frozen = ComputationClasses(self.context.module).frozen
         key = (x.op, x.shape, x.operands, x.immediate, frozen(x.attributes))
-        alike = [
+        similar = [
             y
             for y in self.context.instructions(computation)
             if y is not x and (y.op, y.shape, y.operands, y.immediate) == key[:4] and frozen(y.attributes) == key[4]
         ]
-        if not alike:
+        if not similar:
             return "no other instruction of the computation has the same opcode, operands, shape and attributes"
-        return f"{_names(alike)} may compute the same value"
+        return f"{_names(similar)} may compute the same value"
 
 
 def _why_not_folded(x: Instruction) -> str:

@@ -21,7 +21,7 @@ from hlotool.server.parts import written_attributes
 from hlotool.server.refactoring import extract, inline
 from hlotool.text.formatting.attribute_order import UNKNOWN, attribute_order
 from hlotool.text.locate.instruction import locate
-from hlotool.text.source.places import Place
+from hlotool.text.source.part_names import PartName
 from hlotool.verifier.explanations import has_fix
 from hlotool.verifier.fixing import with_fixes
 from hlotool.verifier.ignoring import ignore_edits
@@ -185,7 +185,7 @@ def _are_attributes_sorted(text: str, x: Instruction) -> bool:
     """Returns whether the attributes of an instruction are in the order of XLA's printer."""
     if x.start < 0:
         return True
-    order = attribute_order(text[slice(*locate(text, x.start, x.end, Place("opcode")))])
+    order = attribute_order(text[slice(*locate(text, x.start, x.end, PartName("opcode")))])
     ranks = [order.get(name, order[UNKNOWN]) for name in written_attributes(text, x)]
     return ranks == sorted(ranks)
 

@@ -77,9 +77,9 @@ def described(item: types.CompletionItem) -> types.CompletionItem:
 
 def _beginnings(document: Document, statement: Statement, offset: int, with_snippets: bool) -> Iterator[types.CompletionItem]:
     view = document.view
-    place = view.place(offset)
-    module = view.module_at(place)
-    inside = module.computation_at(place - module.start) if module is not None else None
+    offset_in_text = view.offset_in_text(offset)
+    module = view.module_at(offset_in_text)
+    inside = module.computation_at(offset_in_text - module.start) if module is not None else None
     words = ("ROOT",) if inside is not None else ("ENTRY", "HloModule")
     yield from (types.CompletionItem(word, kind=Kinds.Keyword, insert_text=f"{word} ") for word in words)
 
@@ -104,14 +104,14 @@ def _snippet(op: OpDef) -> str:
     names = op.operands or (("operands",) if op.variadic else ())
     if op.name in ("parameter", "constant"):
         names = ("0",)
-    places = [f"${{{k}:{name}}}" for k, name in enumerate(names, 1)]
-    parts = [f"{op.name}({', '.join(places)})"]
-    for k, name in enumerate(op.required, len(places) + 1):
-        parts.append(f"{name}={_place_of_value(op.attributes[name], k)}")
+    positions = [f"${{{k}:{name}}}" for k, name in enumerate(names, 1)]
+    parts = [f"{op.name}({', '.join(positions)})"]
+    for k, name in enumerate(op.required, len(positions) + 1):
+        parts.append(f"{name}={_index_of_value(op.attributes[name], k)}")
     return ", ".join(parts)
 
 
-def _place_of_value(spec: AttributeSpec, number: int) -> str:
+def _index_of_value(spec: AttributeSpec, number: int) -> str:
     if spec.kind in ENUMS:
         return f"${{{number}|{','.join(ENUMS[spec.kind].words)}|}}"
     opening = _BRACES.search(describe_kind(spec.kind))
@@ -137,17 +137,17 @@ def _operands(document: Document, statement: Statement, offset: int, with_snippe
 def _scope(document: Document, statement: Statement, offset: int) -> list[Instruction]:
     """Returns the instructions that precede a statement in its computation."""
     view = document.view
-    place = view.place(statement.beginning)
-    module = view.module_at(place)
-    computation = module.computation_at(place - module.start) if module is not None else None
+    offset_in_text = view.offset_in_text(statement.beginning)
+    module = view.module_at(offset_in_text)
+    computation = module.computation_at(offset_in_text - module.start) if module is not None else None
     if computation is None or module is None:
         # The closing brace has not been typed yet.
-        repaired, place = Document(document.uri, f"{document.text[: statement.beginning]}\n}}", previous=document), statement.beginning
-        module = repaired.module_at(place)
-        computation = module.computation_at(place - module.start) if module is not None else None
+        repaired, offset_in_text = Document(document.uri, f"{document.text[: statement.beginning]}\n}}", previous=document), statement.beginning
+        module = repaired.module_at(offset_in_text)
+        computation = module.computation_at(offset_in_text - module.start) if module is not None else None
     if computation is None or module is None:
         return []
-    at = place - module.start
+    at = offset_in_text - module.start
     return [x for x in computation.instructions if 0 <= x.start < at and x.name]
 
 
@@ -171,8 +171,8 @@ def _fitting(op: OpDef | None, operands: list[Instruction | None]) -> Callable[[
     return lambda x: True
 
 
-def _name(name: str, detail: str, kind: types.CompletionItemKind, place: int, *, is_likely: bool = True) -> types.CompletionItem:
-    return types.CompletionItem(name, kind=kind, detail=detail, sort_text=f"{0 if is_likely else 1}{place:06}")
+def _name(name: str, detail: str, kind: types.CompletionItemKind, offset_in_text: int, *, is_likely: bool = True) -> types.CompletionItem:
+    return types.CompletionItem(name, kind=kind, detail=detail, sort_text=f"{0 if is_likely else 1}{offset_in_text:06}")
 
 
 # ---- attributes --------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def _attributes(document: Document, statement: Statement, offset: int, with_snip
     for k, (name, spec) in enumerate(specs.items()):
         if name in statement.written:
             continue
-        text = f"{name}={_place_of_value(spec, 1)}" if with_snippets else f"{name}="
+        text = f"{name}={_index_of_value(spec, 1)}" if with_snippets else f"{name}="
         form = types.InsertTextFormat.Snippet if with_snippets else None
         is_missing = spec.default is REQUIRED
         detail = f"{'required: ' if is_missing else ''}{describe_kind(spec.kind)}"
@@ -217,11 +217,11 @@ _WORDS = {"Bool": ("true", "false"), "OperandPrecision": PRECISION.words}
 def _computations(document: Document, offset: int) -> Iterator[types.CompletionItem]:
     """Yields the computations that end before an offset, the last one first."""
     view = document.view
-    place = view.place(offset)
-    module = view.module_at(place)
+    offset_in_text = view.offset_in_text(offset)
+    module = view.module_at(offset_in_text)
     if module is None:
         return
-    before = [c for c in module.module.computations if c.start >= 0 and c.end <= place - module.start]
+    before = [c for c in module.module.computations if c.start >= 0 and c.end <= offset_in_text - module.start]
     for k, computation in enumerate(reversed(before[-_MOST_NAMES:])):
         yield _name(computation.name, signature_text(computation), Kinds.Function, k)
 

@@ -33,7 +33,7 @@ _TAGS = {
     **dict.fromkeys(("W001", "W002", "W003", "W037", "W050", "C015"), types.DiagnosticTag.Unnecessary),
     **dict.fromkeys(("W048", "W060"), types.DiagnosticTag.Deprecated),
 }
-_PLACE_IN_NOTE = re.compile(r"\bat (?P<line>[0-9]+):(?P<column>[0-9]+)(?![0-9])")
+_LOCATION_IN_NOTE = re.compile(r"\bat (?P<line>[0-9]+):(?P<column>[0-9]+)(?![0-9])")
 # No one reads more findings than this, and more of them would slow down editors.
 _MOST_FINDINGS = 1000
 
@@ -102,7 +102,7 @@ def reported(document: Document, findings: Sequence[Finding]) -> list[types.Diag
 def _diagnostic(document: Document, finding: Finding) -> types.Diagnostic:
     d, module = finding.diagnostic, finding.module
     related = list(_related(document, module, d))
-    notes = [note for note in d.notes if not _PLACE_IN_NOTE.search(note)]
+    notes = [note for note in d.notes if not _LOCATION_IN_NOTE.search(note)]
     return types.Diagnostic(
         range=document.range(module, *finding.span),
         message="\n".join([d.message, *([f"help: {d.hint}"] if d.hint else []), *notes]),
@@ -118,9 +118,9 @@ def _diagnostic(document: Document, finding: Finding) -> types.Diagnostic:
 
 def _related(document: Document, module: ModuleText, d: Diagnostic) -> Iterator[types.DiagnosticRelatedInformation]:
     for note in (d.message, *d.notes):
-        place = _PLACE_IN_NOTE.search(note)
-        if place is not None:
-            start = module.source.offset(int(place["line"]), int(place["column"]))
+        found = _LOCATION_IN_NOTE.search(note)
+        if found is not None:
+            start = module.source.offset(int(found["line"]), int(found["column"]))
             location = types.Location(document.uri, document.range(module, start, start))
             yield types.DiagnosticRelatedInformation(location, note)
 

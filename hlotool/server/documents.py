@@ -86,7 +86,7 @@ def _nested(nodes: Iterable[Instruction | Computation]) -> Nested:
     return Nested([node.start for node in ordered], ordered, parents)
 
 
-def _places(computation: Computation) -> dict[Instruction, int]:
+def _positions(computation: Computation) -> dict[Instruction, int]:
     """Returns the positions of instructions in their computation."""
     return {x: k for k, x in enumerate(computation.instructions)}
 
@@ -104,7 +104,7 @@ class ModuleText:
         self.path = path
         self._instructions: Memo[Computation, Nested] = Memo(lambda computation: _nested(computation.instructions))
         self.users: Memo[Computation, dict[Instruction, list[Instruction]]] = Memo(users)
-        self.places: Memo[Computation, dict[Instruction, int]] = Memo(_places)
+        self.positions: Memo[Computation, dict[Instruction, int]] = Memo(_positions)
 
     @cached_property
     def errors(self) -> list[Diagnostic]:
@@ -173,7 +173,7 @@ class ModuleText:
                         yield computation, x
 
 
-class Hull(NamedTuple):
+class EditedRange(NamedTuple):
     """The range of a document that edits have changed.
 
     Before the edits, it extended from `start` to `end`. Now it has `size` characters.
@@ -183,14 +183,14 @@ class Hull(NamedTuple):
     end: int
     size: int
 
-    def then(self, start: int, end: int, size: int) -> Hull:
+    def then(self, start: int, end: int, size: int) -> EditedRange:
         """Returns the changed range after a further edit, which refers to the current text.
 
-        >>> Hull(10, 12, 5).then(20, 21, 0)
-        Hull(start=10, end=18, size=10)
+        >>> EditedRange(10, 12, 5).then(20, 21, 0)
+        EditedRange(start=10, end=18, size=10)
         """
         low, now = min(self.start, start), max(self.start + self.size, end)
-        return Hull(low, self.end + now - (self.start + self.size), now - low + size - (end - start))
+        return EditedRange(low, self.end + now - (self.start + self.size), now - low + size - (end - start))
 
     def before(self, offset: int) -> int:
         """Converts an offset in the current text to the offset before the edits."""
@@ -225,7 +225,7 @@ class Document:
         self.age: int = previous.age + 1 if previous is not None and previous.age < _MOST_VERSIONS else 0
         # The last version whose modules have been read, and the range that changed since then.
         self._base: Document | None = None if previous is None else previous if previous.is_read else previous._base
-        self._hull: Hull | None = None
+        self._edited_range: EditedRange | None = None
         self._lock = threading.Lock()
         self._modules: list[ModuleText] | None = None
 
@@ -253,9 +253,9 @@ class Document:
             before, text = document, document.text
             document = Document(self.uri, text[:start] + change.text + text[end:], version, self.encoding, previous=before)
             if before.is_read:
-                document._hull = Hull(start, end, len(change.text))
-            elif before._hull is not None:
-                document._hull = before._hull.then(start, end, len(change.text))
+                document._edited_range = EditedRange(start, end, len(change.text))
+            elif before._edited_range is not None:
+                document._edited_range = before._edited_range.then(start, end, len(change.text))
         return document
 
     @property
@@ -272,14 +272,14 @@ class Document:
         """The version of the document from which to answer while a user is typing.
 
         For a large document whose modules have not been read yet, this is the last version that has
-        been read. It has the positions of the current version, but its own offsets; `place`
-        converts current offsets to its own.
+        been read. It has the positions of the current version, but its own offsets;
+        `offset_in_text` converts current offsets to its own.
         """
-        if self.is_read or self._base is None or self._hull is None or len(self.text) < _LEAST_SHIFTED:
+        if self.is_read or self._base is None or self._edited_range is None or len(self.text) < _LEAST_SHIFTED:
             return self
-        return _Shifted(self, self._base, self._hull)
+        return _Shifted(self, self._base, self._edited_range)
 
-    def place(self, offset: int) -> int:
+    def offset_in_text(self, offset: int) -> int:
         """Converts an offset in the current version to an offset in this view of it."""
         return offset
 
@@ -321,10 +321,10 @@ class Document:
 class _Shifted(Document):
     """A version of a document that has the positions of a later version."""
 
-    def __init__(self, now: Document, base: Document, hull: Hull) -> None:
+    def __init__(self, now: Document, base: Document, edited: EditedRange) -> None:
         super().__init__(now.uri, base.text, now.version, now.encoding)
         self._modules = base.modules
-        self._shift = hull
+        self._shift = edited
         self._now = now
 
     @cached_property
@@ -332,19 +332,19 @@ class _Shifted(Document):
         """The lines of the later version, for offsets in this version."""
         return _ShiftedLines(self._now.lines, self._shift)
 
-    def place(self, offset: int) -> int:
+    def offset_in_text(self, offset: int) -> int:
         return self._shift.before(offset)
 
 
 class _ShiftedLines(LineTable):
     """The lines of a document, for offsets in an earlier version."""
 
-    def __init__(self, now: LineTable, hull: Hull) -> None:
+    def __init__(self, now: LineTable, edited: EditedRange) -> None:
         self._now = now
-        self._hull = hull
+        self._edited_range = edited
 
     def position(self, offset: int) -> types.Position:
-        return self._now.position(self._hull.now(offset))
+        return self._now.position(self._edited_range.now(offset))
 
     def offset(self, position: types.Position) -> int:
-        return self._hull.before(self._now.offset(position))
+        return self._edited_range.before(self._now.offset(position))

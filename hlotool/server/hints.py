@@ -17,7 +17,7 @@ from hlotool.server.documents import Document, ModuleText
 from hlotool.server.parts import name_span, operand_span
 from hlotool.shapes.memory import format_bytes
 from hlotool.text.locate.instruction import locate
-from hlotool.text.source.places import Place
+from hlotool.text.source.part_names import PartName
 
 __all__ = ["hints"]
 
@@ -26,7 +26,7 @@ _LEAST_BYTES = 1 << 20
 # More names of operands than this would hide the instruction.
 _MOST_OPERANDS = 8
 _PLAIN_NAMES = frozenset({"lhs", "rhs", "operand", "input"})
-_SHAPE, _OPCODE = Place("shape"), Place("opcode")
+_SHAPE, _OPCODE = PartName("shape"), PartName("opcode")
 
 
 def hints(document: Document, area: types.Range) -> list[types.InlayHint]:

@@ -129,19 +129,19 @@ def _lifetime(module: ModuleText, computation: Computation, x: Instruction) -> I
     """
     if not module.module.is_scheduled:
         return
-    places = module.places[computation]
+    positions = module.positions[computation]
     last, stack, seen = x, [x], {x}
     while stack:
         for user in module.users[computation].get(stack.pop(), ()):
-            if places[user] > places[last]:
+            if positions[user] > positions[last]:
                 last = user
             if VIEW in user.op.traits and user not in seen:
                 seen.add(user)
                 stack.append(user)
-    until = "" if last is x else f", needed until `{last.name}`, number {places[last] + 1}"
+    until = "" if last is x else f", needed until `{last.name}`, number {positions[last] + 1}"
     if x is computation.root or computation.root in seen:
         until = ", needed until the end"
-    yield f"number {places[x] + 1} of {len(places)} in the schedule{until}"
+    yield f"number {positions[x] + 1} of {len(positions)} in the schedule{until}"
 
 
 def _loop(x: Instruction) -> Iterator[str]:
@@ -151,12 +151,12 @@ def _loop(x: Instruction) -> Iterator[str]:
 
 
 def _origin(document: Document, module: ModuleText, x: Instruction) -> Iterator[str]:
-    metadata, place = x.metadata, source_location(module, x)
+    metadata, location = x.metadata, source_location(module, x)
     if metadata is not None and metadata.op_name:
         yield f"from `{_shortened(metadata.op_name)}`"
-    if place is not None:
-        shown = f"{place[0]}:{place[1]}" if place[1] else place[0]
-        uri = source_uri(document, *place)
+    if location is not None:
+        shown = f"{location[0]}:{location[1]}" if location[1] else location[0]
+        uri = source_uri(document, *location)
         yield f"at [{plain(shown)}]({uri})" if uri is not None else f"at `{_shortened(shown)}`"
 
 

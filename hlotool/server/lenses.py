@@ -78,8 +78,8 @@ def previous_dump(name: str) -> str | None:
         return None
     for sequence in sequences(neighbors):
         if str(path) in sequence.files:
-            place = sequence.files.index(str(path))
-            return sequence.files[place - 1] if place else None
+            position = sequence.files.index(str(path))
+            return sequence.files[position - 1] if position else None
     return None
 
 

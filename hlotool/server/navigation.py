@@ -13,7 +13,7 @@ from hlotool.server.documents import Document, ModuleText
 from hlotool.server.parts import Part, Span, name_span, part_at, references, signature_text, target_at
 from hlotool.text.locate.instruction import locate
 from hlotool.text.print.stack_frames import innermost_location
-from hlotool.text.source.places import Place
+from hlotool.text.source.part_names import PartName
 
 __all__ = [
     "call_item",
@@ -67,7 +67,7 @@ def _channel(part: Part) -> Iterator[Span]:
     number, text = part.instruction.attributes.get(_CHANNEL), part.module.source.text
     for x in part.module.module.all_instructions():
         if x.start >= 0 and x.attributes.get(_CHANNEL, None) == number and number is not None:
-            yield locate(text, x.start, x.end, Place(_CHANNEL))
+            yield locate(text, x.start, x.end, PartName(_CHANNEL))
 
 
 def reference_locations(document: Document, position: types.Position, *, include_declaration: bool = True) -> list[types.Location]:
@@ -212,15 +212,15 @@ def links(document: Document) -> list[types.DocumentLink]:
         for x in module.module.all_instructions():
             if x.start < 0 or x.metadata_text is None:
                 continue
-            place = source_location(module, x)
-            if place is None:
+            location = source_location(module, x)
+            if location is None:
                 continue
-            if place not in uris:
-                uris[place] = source_uri(document, *place)
-            uri = uris[place]
+            if location not in uris:
+                uris[location] = source_uri(document, *location)
+            uri = uris[location]
             if uri is not None:
-                span = locate(text, x.start, x.end, Place("metadata", is_value=True))
-                found.append(types.DocumentLink(document.range(module, *span), uri, f"{place[0]}:{place[1]}"))
+                span = locate(text, x.start, x.end, PartName("metadata", is_value=True))
+                found.append(types.DocumentLink(document.range(module, *span), uri, f"{location[0]}:{location[1]}"))
             if len(found) == _MOST_LINKS:
                 return found
     return found

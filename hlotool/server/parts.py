@@ -16,13 +16,13 @@ from hlotool.opdefs.inference import brief
 from hlotool.server.documents import Document, ModuleText
 from hlotool.text.locate.declarations import computation_name_span, signature_parameters
 from hlotool.text.locate.instruction import locate
-from hlotool.text.source.places import Place
+from hlotool.text.source.part_names import PartName
 
 __all__ = ["Part", "Span", "Target", "name_span", "operand_span", "part_at", "references", "signature_text", "target_at", "written_attributes"]
 
 Span = tuple[int, int]
 Target = Instruction | Computation
-_NAME, _SHAPE, _OPCODE = Place("name"), Place("shape"), Place("opcode")
+_NAME, _SHAPE, _OPCODE = PartName("name"), PartName("shape"), PartName("opcode")
 _PREDECESSORS = "control-predecessors"
 # The maximum number of parameters to show in a signature.
 _MOST_SHOWN = 8
@@ -93,14 +93,14 @@ def _part_of(module: ModuleText, computation: Computation, x: Instruction, offse
         span = operand_span(text, x, number)
         return Part("operand", span, module, computation, x, x.operands[number])
     for attribute in _attributes_of(x):
-        span = locate(text, x.start, x.end, Place(attribute))
+        span = locate(text, x.start, x.end, PartName(attribute))
         if span == opcode or not _is_in(offset, span):
             continue
         for target, reference in _references_in(text, x, attribute):
             if _is_in(offset, reference):
                 return Part("called", reference, module, computation, x, target, attribute)
         return Part("attribute", span, module, computation, x, None, attribute)
-    span = locate(text, x.start, x.end, Place("instruction"))
+    span = locate(text, x.start, x.end, PartName("instruction"))
     return Part("instruction", span, module, computation, x) if _is_in(offset, span) else None
 
 
@@ -113,7 +113,7 @@ def written_attributes(text: str, x: Instruction) -> list[str]:
     ['sharding', 'dimensions']
     """
     opcode = locate(text, x.start, x.end, _OPCODE)
-    spans = {name: locate(text, x.start, x.end, Place(name)) for name in _attributes_of(x)}
+    spans = {name: locate(text, x.start, x.end, PartName(name)) for name in _attributes_of(x)}
     return sorted((name for name, span in spans.items() if span != opcode), key=lambda name: spans[name])
 
 
@@ -131,8 +131,8 @@ def _entry_at(text: str, x: Instruction, word: str, count: int, offset: int) -> 
     """
     if not count:
         return None
-    number = max(0, bisect_right(range(count), offset, key=lambda k: locate(text, x.start, x.end, Place(word, number=k))[0]) - 1)
-    return number if _is_in(offset, locate(text, x.start, x.end, Place(word, number=number))) else None
+    number = max(0, bisect_right(range(count), offset, key=lambda k: locate(text, x.start, x.end, PartName(word, number=k))[0]) - 1)
+    return number if _is_in(offset, locate(text, x.start, x.end, PartName(word, number=number))) else None
 
 
 def operand_span(text: str, x: Instruction, number: int) -> Span:
@@ -140,7 +140,7 @@ def operand_span(text: str, x: Instruction, number: int) -> Span:
 
     If the operand is written as a nested instruction, the span covers all of it.
     """
-    start, end = locate(text, x.start, x.end, Place("operand", number=number))
+    start, end = locate(text, x.start, x.end, PartName("operand", number=number))
     return _last_name(text, (start, end), x.operands[number].name)
 
 
@@ -156,11 +156,11 @@ def _references_in(text: str, x: Instruction, attribute: str) -> Iterator[tuple[
     if isinstance(value, Computation):
         # An inline body is not a name.
         if value.start < 0 or text[value.start - 1 : value.start] != "{":
-            yield value, _last_name(text, locate(text, x.start, x.end, Place(attribute, is_value=True)), value.name)
+            yield value, _last_name(text, locate(text, x.start, x.end, PartName(attribute, is_value=True)), value.name)
     elif isinstance(value, tuple):
         for k, entry in enumerate(value):
             if isinstance(entry, Computation | Instruction):
-                span = locate(text, x.start, x.end, Place(attribute, path=(str(k),)))
+                span = locate(text, x.start, x.end, PartName(attribute, path=(str(k),)))
                 yield entry, _last_name(text, span, entry.name)
 
 

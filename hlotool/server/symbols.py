@@ -10,7 +10,7 @@ from hlotool.ir.model import Computation, Instruction
 from hlotool.server.documents import Document, ModuleText
 from hlotool.server.parts import Span, name_span, part_at
 from hlotool.text.locate.instruction import first_word, locate
-from hlotool.text.source.places import Place
+from hlotool.text.source.part_names import PartName
 from hlotool.text.source.trivia import comment_spans
 
 __all__ = ["document_symbols", "folding_ranges", "selection_ranges", "workspace_symbols"]
@@ -72,7 +72,7 @@ def _instruction(document: Document, module: ModuleText, computation: Computatio
 
 
 def _area(text: str, x: Instruction) -> Span:
-    return locate(text, x.start, x.end, Place("instruction"))
+    return locate(text, x.start, x.end, PartName("instruction"))
 
 
 def workspace_symbols(documents: Iterable[Document], query: str) -> list[types.WorkspaceSymbol]:

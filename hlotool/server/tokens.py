@@ -80,7 +80,7 @@ def _tokens(document: Document, start: int, end: int) -> Iterator[Token]:
     view = document.view
     cuts = sorted({start, end, *(module.start for module in view.modules if start < module.start < end)})
     for low, high in pairwise(cuts):
-        module = view.module_at(view.place(low))
+        module = view.module_at(view.offset_in_text(low))
         words = _Words(view, module) if module is not None else None
         for match in _TOKEN.finditer(document.text, low, high):
             kind = str(match.lastgroup)
@@ -120,7 +120,7 @@ class _Words:
                 return start, end, _TYPE_OF["property"], _LIBRARY * (word in COMMON_ATTRIBUTES)
             if word in ELEMENT_TYPES:
                 return start, end, _TYPE_OF["type"], 0
-        opcode = self._opcode_of(word, self.view.place(start) - self.module.start)
+        opcode = self._opcode_of(word, self.view.offset_in_text(start) - self.module.start)
         declares = _DECLARATION * (mark == "=")
         if opcode is not None:
             kind = "parameter" if opcode == "parameter" else "variable"

@@ -121,8 +121,8 @@ def multi_index(shape: Shape, linear: int) -> tuple[int, ...]:
         if untiled is None:
             raise HlotoolError(f"position {linear} of {shape.text} is padding")
         position = untiled
-    places = dict(zip(major_to_minor, position, strict=True))
-    return tuple(places[k] for k in range(shape.rank))
+    positions = dict(zip(major_to_minor, position, strict=True))
+    return tuple(positions[k] for k in range(shape.rank))
 
 
 def memory_order(shape: Shape, values: Sequence[Value], padded_dimensions: Sequence[int] = (), padding_value: Any = None) -> list[Value]:
@@ -139,10 +139,10 @@ def memory_order(shape: Shape, values: Sequence[Value], padded_dimensions: Seque
     if len(values) != prod(shape.dimensions):
         raise HlotoolError(f"{shape.text_without_layout} has {prod(shape.dimensions)} elements, but there are {len(values)} values")
     padded = _padded(shape, padded_dimensions)
-    places = [linear_index(padded, index) for index in multi_indices(shape)]
+    positions = [linear_index(padded, index) for index in multi_indices(shape)]
     ordered: list[Any] = [padding_value] * (_end(padded))
-    for place, value in zip(places, values, strict=True):
-        ordered[place] = value
+    for linear, value in zip(positions, values, strict=True):
+        ordered[linear] = value
     return ordered
 
 
@@ -228,12 +228,12 @@ def _tiled_index(sizes: Sequence[int], position: Sequence[int], tile: Sequence[i
     counts: list[int] = []
     inner: list[int] = []
     for run, part in _tile_groups(len(sizes), tile):
-        place = _raveled([sizes[k] for k in run], [position[k] for k in run])
+        linear = _raveled([sizes[k] for k in run], [position[k] for k in run])
         if part is not None:
-            counts.append(place // part)
-            inner.append(place % part)
+            counts.append(linear // part)
+            inner.append(linear % part)
         elif prod(sizes[k] for k in run) != 1:
-            inner.append(place)
+            inner.append(linear)
     return [*outer, *counts, *inner]
 
 
@@ -248,8 +248,8 @@ def _untiled_index(sizes: Sequence[int], position: Sequence[int], tile: Sequence
     found = outer
     for (run, part), count in zip(groups, [*counts, 0], strict=False):
         extents = [wide[k] for k in run]
-        place = count * part + next(inner) if part is not None else next(inner, 0)
-        if place >= prod(extents):
+        linear = count * part + next(inner) if part is not None else next(inner, 0)
+        if linear >= prod(extents):
             return None
-        found += _unraveled(extents, place)
+        found += _unraveled(extents, linear)
     return found[len(wide) - len(sizes) :]

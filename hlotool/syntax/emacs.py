@@ -9,7 +9,7 @@ from hlotool.shapes.strings import TRIVIA
 from hlotool.syntax.contexts import Rule, contexts
 from hlotool.syntax.filetypes import FILE_NAMES, FIRST_LINE
 from hlotool.syntax.kinds import KINDS
-from hlotool.syntax.places import Place, places
+from hlotool.syntax.lexer_states import LexerState, lexer_states
 from hlotool.syntax.regexes import EMACS, Class, Delimited, Group, Node, delimited, parse
 
 __all__ = ["emacs_mode"]
@@ -22,10 +22,10 @@ _CONDITIONS = {"?=": "yes", "?!": "not"}
 def emacs_mode() -> str:
     """Returns the text of `hlo-mode.el`."""
     template = (files("hlotool.syntax") / _TEMPLATE).read_text(encoding="utf-8")
-    body = next(number for number, place in enumerate(places()) if place.context == "body" and place.kind == "punctuation")
+    body = next(number for number, lexer_state in enumerate(lexer_states()) if lexer_state.context == "body" and lexer_state.kind == "punctuation")
     values = {
         "faces": "\n".join(_face(name, kind.summary, kind.emacs) for name, kind in KINDS.items()),
-        "places": "\n   ".join(["[", *map(_place, places())]) + "]",
+        "lexer_states": "\n   ".join(["[", *map(_state_definition, lexer_states())]) + "]",
         "body": str(body),
         "names": _quoted("\\(?:" + "\\|".join(map(_name, FILE_NAMES)) + "\\)\\'"),
         "first_line": _quoted(EMACS.of(FIRST_LINE)),
@@ -48,10 +48,10 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _place(place: Place) -> str:
-    rules = "\n     ".join(map(_rule, contexts()[place.context].rules))
-    close = f"({_alternatives(place.close)}) {place.kind}" if place.close else "nil nil"
-    return f"[({rules})\n    {close} {contexts()[place.context].default or 'nil'}]"
+def _state_definition(lexer_state: LexerState) -> str:
+    rules = "\n     ".join(map(_rule, contexts()[lexer_state.context].rules))
+    close = f"({_alternatives(lexer_state.close)}) {lexer_state.kind}" if lexer_state.close else "nil nil"
+    return f"[({rules})\n    {close} {contexts()[lexer_state.context].default or 'nil'}]"
 
 
 def _rule(rule: Rule) -> str:
@@ -60,9 +60,9 @@ def _rule(rule: Rule) -> str:
     else:
         (sequence,) = parse(rule.pattern)
         parts = " ".join(f"({kind} {_written(node)})" for node, kind in zip(sequence, rule.kinds, strict=True))
-    numbers = list(places())
-    inside = numbers.index(Place(rule.inside, rule.close, rule.kinds[-1])) if rule.inside else "nil"
-    following = numbers.index(Place(rule.then, is_once=True)) if rule.then else "nil"
+    numbers = list(lexer_states())
+    inside = numbers.index(LexerState(rule.inside, rule.close, rule.kinds[-1])) if rule.inside else "nil"
+    following = numbers.index(LexerState(rule.then, is_once=True)) if rule.then else "nil"
     return f"[({parts}) {inside} {following}]"
 
 

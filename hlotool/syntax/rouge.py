@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hlotool.syntax.contexts import Rule, contexts
 from hlotool.syntax.filetypes import ALIASES, FILE_NAMES, FIRST_LINE, NAME
 from hlotool.syntax.kinds import KINDS
-from hlotool.syntax.places import Place, places
+from hlotool.syntax.lexer_states import LexerState, lexer_states
 from hlotool.syntax.regexes import ONIGURUMA
 
 __all__ = ["rouge_lexer"]
@@ -40,7 +40,7 @@ end
 
 def rouge_lexer() -> str:
     """Returns the text of `hlo.rb`."""
-    states = [line for place, name in places().items() for line in _state(place, name)]
+    states = [line for lexer_state, name in lexer_states().items() for line in _state(lexer_state, name)]
     return _LEXER.format(
         title=NAME,
         tag=ALIASES[0],
@@ -51,20 +51,20 @@ def rouge_lexer() -> str:
     )
 
 
-def _state(place: Place, name: str) -> Iterator[str]:
-    context = contexts()[place.context]
+def _state(lexer_state: LexerState, name: str) -> Iterator[str]:
+    context = contexts()[lexer_state.context]
     yield ""
-    yield f"state :{'root' if name == next(iter(places().values())) else name} do"
+    yield f"state :{'root' if name == next(iter(lexer_states().values())) else name} do"
     yield r"  rule %r/\s+/, Text"
-    yield from (f"  {_rule(rule, place)}" for rule in context.rules)
+    yield from (f"  {_rule(rule, lexer_state)}" for rule in context.rules)
     if not context.default:
         yield r"  rule %r/\/\*.*/m, Comment"
-    if place.is_once:
+    if lexer_state.is_once:
         # The value has another form, so its tokens belong to the surrounding state.
         yield "  rule %r//, Text, :pop!"
     else:
-        if place.close:
-            yield f"  rule %r/{ONIGURUMA.of(place.close)}/, {_token(place.kind)}, :pop!"
+        if lexer_state.close:
+            yield f"  rule %r/{ONIGURUMA.of(lexer_state.close)}/, {_token(lexer_state.kind)}, :pop!"
         yield f"  rule %r/./m, {_token(context.default)}"
     yield "end"
 
@@ -73,14 +73,14 @@ def _token(kind: str) -> str:
     return KINDS[kind].pygments.replace(".", "::") if kind else "Text"
 
 
-def _rule(rule: Rule, place: Place) -> str:
+def _rule(rule: Rule, lexer_state: LexerState) -> str:
     pattern, tokens = ONIGURUMA.of(rule.pattern), [_token(kind) for kind in rule.kinds]
-    following = [places()[Place(rule.then, is_once=True)]] if rule.then else []
+    following = [lexer_states()[LexerState(rule.then, is_once=True)]] if rule.then else []
     if rule.inside:
-        following.append(places()[Place(rule.inside, rule.close, rule.kinds[-1])])
+        following.append(lexer_states()[LexerState(rule.inside, rule.close, rule.kinds[-1])])
     steps = [f"push :{state}" for state in following]
     # A comment before a value is not the value.
-    if place.is_once and rule.kinds != ("comment",):
+    if lexer_state.is_once and rule.kinds != ("comment",):
         steps.insert(0, "pop!")
     if len(tokens) == 1 and len(steps) < 2:
         step = "".join(f", :{step.removeprefix('push :')}" for step in steps)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from hlotool.syntax.contexts import START, Rule, contexts
-from hlotool.syntax.places import Place
+from hlotool.syntax.lexer_states import LexerState
 from hlotool.syntax.tokens import Token
 
 __all__ = ["scan"]
@@ -16,15 +16,15 @@ _SPACE = re.compile(r"\s*+")
 
 
 @lru_cache(maxsize=256)
-def _pattern(place: Place) -> tuple[re.Pattern[str], dict[str, Rule]]:
+def _pattern(lexer_state: LexerState) -> tuple[re.Pattern[str], dict[str, Rule]]:
     """Returns a regular expression with a group for each rule of the context, and these rules.
 
     The group `close` matches the end of the context.
     """
-    rules = {f"r{number}": rule for number, rule in enumerate(contexts()[place.context].rules)}
+    rules = {f"r{number}": rule for number, rule in enumerate(contexts()[lexer_state.context].rules)}
     groups = [f"(?P<{name}>{rule.pattern})" for name, rule in rules.items()]
-    if place.close:
-        groups.append(f"(?P<close>{place.close})")
+    if lexer_state.close:
+        groups.append(f"(?P<close>{lexer_state.close})")
     return re.compile("|".join(groups)), rules
 
 
@@ -37,21 +37,21 @@ def scan(text: str) -> Iterator[Token]:
     >>> [(text[start:end], kind) for start, end, kind in scan(text)][:3]
     [('ROOT', 'keyword'), ('p', 'instruction'), ('=', 'operator')]
     """
-    places, position, once = [Place(START)], 0, ""
+    lexer_states, position, once = [LexerState(START)], 0, ""
     while True:
         # Some patterns have lookbehinds, so they are matched at an offset in the whole text.
         start = _SPACE.match(text, position).end()  # type: ignore[union-attr]
         if start == len(text):
             return
-        place = Place(once) if once else places[-1]
-        pattern, rules = _pattern(place)
+        lexer_state = LexerState(once) if once else lexer_states[-1]
+        pattern, rules = _pattern(lexer_state)
         match = pattern.match(text, start)
         if match is None:
             if once:
                 # The value has another form, so its tokens belong to the surrounding context.
                 once, position = "", start
                 continue
-            default, position = contexts()[place.context].default, start + 1
+            default, position = contexts()[lexer_state.context].default, start + 1
             if text.startswith("/*", start) and not default:
                 # An unclosed comment covers the rest of the text. Otherwise, each of many unclosed
                 # comments would cause a search for its end.
@@ -62,14 +62,14 @@ def scan(text: str) -> Iterator[Token]:
             continue
         position = match.end()
         if match.lastgroup == "close":
-            places.pop()
+            lexer_states.pop()
             if position > start:
-                yield Token(start, position, place.kind)
+                yield Token(start, position, lexer_state.kind)
             continue
         rule = rules[str(match.lastgroup)]
         yield from _parts(rule, match)
         if rule.inside:
-            places.append(Place(rule.inside, rule.close, rule.kinds[-1]))
+            lexer_states.append(LexerState(rule.inside, rule.close, rule.kinds[-1]))
         # A comment before the value is not the value.
         if rule.kinds != ("comment",):
             once = rule.then

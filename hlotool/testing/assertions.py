@@ -135,5 +135,5 @@ def _type(array: Array) -> str:
 def _described(row: Comparison) -> str:
     if row.reason:
         return f"{row.name}: {row.reason}"
-    places = "; ".join(f"{list(place.index)} is {place.ours}, expected {place.theirs}" for place in row.worst[:3])
-    return f"{row.mismatches} of {row.elements} elements of {row.name} ({row.type}) differ: {places}"
+    positions = "; ".join(f"{list(position.index)} is {position.ours}, expected {position.theirs}" for position in row.worst[:3])
+    return f"{row.mismatches} of {row.elements} elements of {row.name} ({row.type}) differ: {positions}"

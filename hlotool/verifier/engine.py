@@ -177,8 +177,8 @@ class InstructionRules:
         except Violation:
             return None
         # Inference ignores layouts.
-        alike = expected is not None and expected.is_array and x.shape.is_array and expected.rank == x.shape.rank
-        return expected.with_layout(x.shape.layout) if expected is not None and alike else expected
+        is_comparable = expected is not None and expected.is_array and x.shape.is_array and expected.rank == x.shape.rank
+        return expected.with_layout(x.shape.layout) if expected is not None and is_comparable else expected
 
     def _is_consequence(self, x: Instruction, corrected: dict[Instruction, Shape]) -> bool:
         """Returns whether the instruction would be correct with corrected operand shapes."""

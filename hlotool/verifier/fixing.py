@@ -336,11 +336,11 @@ def _are_resolved(chosen: Sequence[Diagnostic], before: _Findings, after: _Findi
     same instruction.
     """
     codes, codes_after = before.codes, after.codes
-    places = {(d.code, d.computation, name) for d in after.diagnostics if d.code in rewrite_fixes() for name in (d.instruction, *d.others)}
+    positions = {(d.code, d.computation, name) for d in after.diagnostics if d.code in rewrite_fixes() for name in (d.instruction, *d.others)}
     for code, count in Counter(d.code for d in chosen).items():
         if codes_after[code] <= codes[code] - count or _may_return(code):
             continue
-        if code not in rewrite_fixes() or any((code, d.computation, d.instruction) in places for d in chosen if d.code == code):
+        if code not in rewrite_fixes() or any((code, d.computation, d.instruction) in positions for d in chosen if d.code == code):
             return False
     return True
 

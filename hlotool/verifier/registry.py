@@ -25,7 +25,7 @@ __all__ = ["LINT", "MODULE_RULES", "SHAPE_RULES", "Finding", "ModuleRule", "Shap
 class Finding(Record):
     """A violation that a module rule yields.
 
-    `at` is a part of the instruction (`text.source.places`). Without an instruction, `at` is an
+    `at` is a part of the instruction (`text.source.part_names`). Without an instruction, `at` is an
     offset into the source. If the computation is missing as well, `at` may also be a part of the
     module's header.
 

@@ -21,14 +21,14 @@ from hlotool.record import replace
 from hlotool.shapes.metadata import StackTables
 from hlotool.text.locate.instruction import first_word, locate, locate_in_header
 from hlotool.text.print.stack_frames import source_line
-from hlotool.text.source.places import Place, parse_place
+from hlotool.text.source.part_names import PartName, parse_part_name
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding
 
 __all__ = ["Reporter"]
 
-_WHOLE = Place("instruction")
-_NAME = Place("name")
+_WHOLE = PartName("instruction")
+_NAME = PartName("name")
 # More notes than this do not help.
 _MOST_DEFINITIONS = 3
 _LONGEST_MESSAGE = 1000
@@ -51,17 +51,17 @@ class Reporter:
         x, computation = finding.instruction, finding.computation
         header = self.facts.module.attribute_starts.get(_word(finding.at)) if x is None and computation is None else None
         if header is not None:
-            start, end = self._header_span(header, parse_place(str(finding.at)))
+            start, end = self._header_span(header, parse_part_name(str(finding.at)))
             notes, origin = finding.notes, _NO_ORIGIN
         elif x is None or isinstance(finding.at, int):
             start = finding.at if isinstance(finding.at, int) else (computation.start if computation is not None else 0)
             start, end, notes = max(0, start), max(0, start) + 1, finding.notes
             origin = _NO_ORIGIN
         else:
-            place = parse_place(finding.at)
-            start, end = self._span(x, computation, place)
+            part_name = parse_part_name(finding.at)
+            start, end = self._span(x, computation, part_name)
             origin = self._origin(x)
-            notes = (*finding.notes, *self._definitions(x, computation, place), *origin.note)
+            notes = (*finding.notes, *self._definitions(x, computation, part_name), *origin.note)
         line, column = self.source.line_column(start)
         end_line, end_column = self.source.line_column(end)
         return Diagnostic(
@@ -100,28 +100,28 @@ class Reporter:
             return finding
         return replace(finding, message=finding.message.replace(f"'{x.op.name}'", f"'{written_opcode(x, self.facts.module)}'"))
 
-    def _span(self, x: Instruction, computation: Computation | None, place: Place) -> tuple[int, int]:
+    def _span(self, x: Instruction, computation: Computation | None, part_name: PartName) -> tuple[int, int]:
         """Returns the offsets of a part of `x`, or of its origin if `x` is not in the text."""
-        if place.of == "definition" and place.number is not None and place.number < len(x.operands):
-            operand = x.operands[place.number]
-            x, place = (operand, _NAME) if self._is_chosen_for(operand, x, computation) else (x, parse_place(f"operand {place.number}"))
-        elif place.of == "root":
-            called = x.attributes.get(place.word)
+        if part_name.of == "definition" and part_name.number is not None and part_name.number < len(x.operands):
+            operand = x.operands[part_name.number]
+            x, part_name = (operand, _NAME) if self._is_chosen_for(operand, x, computation) else (x, parse_part_name(f"operand {part_name.number}"))
+        elif part_name.of == "root":
+            called = x.attributes.get(part_name.word)
             if isinstance(called, Computation) and called.root.start >= 0:
-                x, place = called.root, _WHOLE
+                x, part_name = called.root, _WHOLE
         if x.start < 0 and x in self.facts.module.notes.origin_of:
-            x, place = self.facts.module.notes.origin_of[x], _WHOLE
+            x, part_name = self.facts.module.notes.origin_of[x], _WHOLE
         if x.start < 0:
             calls = self.facts.callers.get(computation, ()) if computation is not None else ()
             caller = next((caller for _, caller in calls if caller.start >= 0), None)
             if caller is None:
                 at = max(0, computation.start if computation is not None else 0)
                 return at, at + 1
-            x, place = caller, _WHOLE
+            x, part_name = caller, _WHOLE
         if x.end - x.start > self.readable:
             return first_word(self.source.text, x.start)
         self.readable -= x.end - x.start
-        return locate(self.source.text, x.start, x.end, place)
+        return locate(self.source.text, x.start, x.end, part_name)
 
     def _is_chosen_for(self, operand: Instruction, x: Instruction, computation: Computation | None) -> bool:
         """Returns whether to blame the operand instead of its user `x` if the shapes do not fit.
@@ -131,21 +131,21 @@ class Reporter:
         is_source = x.start >= 0 and not operand.operands and not operand.control_predecessors
         return is_source and operand.start >= 0 and computation is not None and self.facts.users(computation).get(operand) == [x]
 
-    def _header_span(self, start: int, place: Place) -> tuple[int, int]:
+    def _header_span(self, start: int, part_name: PartName) -> tuple[int, int]:
         """Returns the offsets of the header attribute at `start`, or of a part of it."""
-        rule = CODECS[MODULE_ATTRIBUTES[place.word].kind].rule
-        return locate_in_header(self.source.text, start, rule, place)
+        rule = CODECS[MODULE_ATTRIBUTES[part_name.word].kind].rule
+        return locate_in_header(self.source.text, start, rule, part_name)
 
-    def _definitions(self, x: Instruction, computation: Computation | None, place: Place) -> Iterator[str]:
+    def _definitions(self, x: Instruction, computation: Computation | None, part_name: PartName) -> Iterator[str]:
         """Yields notes on the definitions of the operands or called computations at fault."""
-        called = x.attributes.get(place.word)
+        called = x.attributes.get(part_name.word)
         if isinstance(called, Computation) and called.start >= 0:
             parameters = ", ".join(brief(p) for p in self.facts.program_shape(called).parameters)
             yield f"'{called.name}' is defined at {self._at(called.start)} as ({parameters}) -> {brief(called.root.shape)}"
-        chosen = list(dict.fromkeys(x.operands)) if place.word == "operands" else []
-        if place.number is not None:
-            chosen = [operand for k, operand in enumerate(x.operands) if k == place.number]
-        if place.of == "definition" and len(chosen) == 1 and self._is_chosen_for(chosen[0], x, computation):
+        chosen = list(dict.fromkeys(x.operands)) if part_name.word == "operands" else []
+        if part_name.number is not None:
+            chosen = [operand for k, operand in enumerate(x.operands) if k == part_name.number]
+        if part_name.of == "definition" and len(chosen) == 1 and self._is_chosen_for(chosen[0], x, computation):
             # The finding is at the definition, so the note is about the user.
             start, _ = locate(self.source.text, x.start, x.end, _NAME)
             yield f"'{x.name}' at {self._at(start)} uses '{chosen[0].name}'"
@@ -174,7 +174,7 @@ class Reporter:
 
 def _word(at: str | int) -> str:
     """Returns the attribute that a position names, or an empty string for an offset."""
-    return parse_place(at).word if isinstance(at, str) else ""
+    return parse_part_name(at).word if isinstance(at, str) else ""
 
 
 def _shortened(message: str) -> str:
@@ -197,8 +197,8 @@ class _Origin(NamedTuple):
 
     @property
     def note(self) -> tuple[str, ...]:
-        place = f"{self.file}:{self.line}" if self.line else self.file
-        parts = [part for part in (f"'{self.op_name}'" if self.op_name else "", f"at {place}" if place else "") if part]
+        part_name = f"{self.file}:{self.line}" if self.line else self.file
+        parts = [part for part in (f"'{self.op_name}'" if self.op_name else "", f"at {part_name}" if part_name else "") if part]
         return (f"it comes from {' '.join(parts)}",) if parts else ()
 
 

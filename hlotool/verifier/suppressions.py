@@ -21,7 +21,7 @@ from hlotool.errors import Diagnostic, Edit, Fix, Source, nearest
 from hlotool.ir.model import Instruction, Module
 from hlotool.memo import cached_property
 from hlotool.text.locate.instruction import locate
-from hlotool.text.source.places import parse_place
+from hlotool.text.source.part_names import parse_part_name
 from hlotool.text.source.trivia import comment_spans, skip_trivia
 from hlotool.verifier.selection import Selection, known_codes, nearest_rule
 
@@ -149,8 +149,8 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
             line, column = source.line_column(mark.start)
             end_line, end_column = source.line_column(mark.end)
             fix = _without(source.text, mark, unused) if unused and not unknown else None
-            place = (source.filename, line, column, end_line, end_column)
-            yield Diagnostic(_CODE, CODE_NAMES[_CODE], severity_of(_CODE), message, *place, hint, fix=fix)
+            part_name = (source.filename, line, column, end_line, end_column)
+            yield Diagnostic(_CODE, CODE_NAMES[_CODE], severity_of(_CODE), message, *part_name, hint, fix=fix)
 
 
 def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
@@ -186,7 +186,7 @@ def _hidden(source: Source, marks: Iterable[Mark], diagnostics: Iterable[Diagnos
     for d in diagnostics:
         found.setdefault(d.code, []).append((source.offset(d.line, d.column), id(d)))
     spans: dict[str, list[tuple[int, int]]] = {}
-    offsets = {code: sorted(at for at, _ in places) for code, places in found.items()}
+    offsets = {code: sorted(at for at, _ in positions) for code, positions in found.items()}
     for mark in marks:
         for word in mark.words if mark.verb != "on" else ():
             for code in found.keys() & _known(word):
@@ -259,11 +259,11 @@ def _comment_marks(text: str) -> Iterator[Mark]:
 
 
 def _attribute_marks(module: Module, text: str) -> Iterator[Mark]:
-    place = parse_place("frontend_attributes")
+    part_name = parse_part_name("frontend_attributes")
     for x in module.all_instructions():
         written = x.attributes.get("frontend_attributes")
         if isinstance(written, dict) and ATTRIBUTE in written and x.start >= 0:
-            start, end = locate(text, x.start, x.end, place)
+            start, end = locate(text, x.start, x.end, part_name)
             words = tuple(word.strip() for word in str(written[ATTRIBUTE]).split(",") if word.strip())
             mark = Mark(ATTRIBUTE, words, start, end, (start, end))
             mark.covers = (skip_trivia(text, x.start), x.end)

@@ -26,7 +26,7 @@ _VERSION = 1
 # In bytes. A finding takes about 200 bytes.
 _LARGEST = 32 << 20
 _MOST_COUNT = 1 << 31
-_PLACE = re.compile(r"\b\d+:\d+\b")
+_LOCATION = re.compile(r"\b\d+:\d+\b")
 _COMPRESSED = re.compile(r"\.(?:gz|xz|zst)\Z")
 
 
@@ -153,7 +153,7 @@ def read_baseline(path: str) -> Baseline:
 
 
 def _key(d: Diagnostic, folder: Path) -> _Key:
-    return _Key(_relative(d.filename, folder), d.code, d.computation or "", d.instruction or "", _PLACE.sub("_", d.message))
+    return _Key(_relative(d.filename, folder), d.code, d.computation or "", d.instruction or "", _LOCATION.sub("_", d.message))
 
 
 @lru_cache

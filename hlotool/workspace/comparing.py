@@ -30,7 +30,7 @@ __all__ = [
     "CompareRequest",
     "Compared",
     "Failure",
-    "ModulePlace",
+    "ModuleLocation",
     "SketchedFile",
     "compare_modules",
     "compare_pairs",
@@ -47,10 +47,10 @@ _recent: list[tuple[str, InputForm, list[Module]]] = []
 # Sketches by the digest of a file, since most files in two folders are equal.
 _sketches: dict[tuple[str, InputForm], list[Sketch]] = {}
 # Modules that could not be read, so that each is tried only once.
-_unreadable: set[tuple[ModulePlace, InputForm]] = set()
+_unreadable: set[tuple[ModuleLocation, InputForm]] = set()
 
 
-class ModulePlace(NamedTuple):
+class ModuleLocation(NamedTuple):
     """The location of a module: a file, and its number there, or None for the only module."""
 
     file: str
@@ -68,7 +68,7 @@ class CompareRequest(NamedTuple):
     form: InputForm = InputForm()
     max_memory: int | None = None
     predicate: Predicate | None = None
-    show: Callable[[Report, ModulePlace, ModulePlace], Any] | None = None
+    show: Callable[[Report, ModuleLocation, ModuleLocation], Any] | None = None
     is_brief: bool = False
 
 
@@ -99,8 +99,8 @@ class Compared(NamedTuple):
     result of the request's function `show`.
     """
 
-    left: ModulePlace | None
-    right: ModulePlace
+    left: ModuleLocation | None
+    right: ModuleLocation
     module: str = ""
     categories: tuple[str, ...] = ()
     sentence: str = ""
@@ -139,11 +139,11 @@ def forget_modules() -> None:
     _unreadable.clear()
 
 
-def _module_at(place: ModulePlace, form: InputForm) -> Module:
-    modules = _modules(place.file, form)
-    if place.number is not None:
-        return modules[place.number]
-    return only_module(modules, place.file, "a dump of a pass has one module")
+def _module_at(location: ModuleLocation, form: InputForm) -> Module:
+    modules = _modules(location.file, form)
+    if location.number is not None:
+        return modules[location.number]
+    return only_module(modules, location.file, "a dump of a pass has one module")
 
 
 class _Unparsable(HlotoolError):
@@ -210,7 +210,7 @@ def _line(module: Module, count: int) -> str:
 # ---- differences -------------------------------------------------------------------------------
 
 
-def compare_pairs(pairs: Sequence[tuple[ModulePlace, ModulePlace]], request: CompareRequest, jobs: int) -> Iterator[Compared]:
+def compare_pairs(pairs: Sequence[tuple[ModuleLocation, ModuleLocation]], request: CompareRequest, jobs: int) -> Iterator[Compared]:
     """Returns the changes in each pair, in the order of the pairs."""
     work = [(right.file, (left, right)) for left, right in pairs]
     return in_order(partial(_compare_pair, request=request), work, jobs, _lost_pair)
@@ -227,10 +227,10 @@ def compare_sequence(files: Sequence[str], request: CompareRequest, jobs: int) -
 
 
 def _lost_pair(file: str, reason: str) -> Compared:
-    return Compared(None, ModulePlace(file), failure=Failure(f"cannot compare '{file}': {reason}"))
+    return Compared(None, ModuleLocation(file), failure=Failure(f"cannot compare '{file}': {reason}"))
 
 
-def _compare_pair(file: str, pair: tuple[ModulePlace, ModulePlace], request: CompareRequest) -> Compared:
+def _compare_pair(file: str, pair: tuple[ModuleLocation, ModuleLocation], request: CompareRequest) -> Compared:
     left, right = pair
     try:
         with memory_limit(request.max_memory):
@@ -240,55 +240,55 @@ def _compare_pair(file: str, pair: tuple[ModulePlace, ModulePlace], request: Com
 
 
 def _compare_with_earlier(file: str, number: int, files: Sequence[str], request: CompareRequest) -> Compared:
-    right = ModulePlace(file)
+    right = ModuleLocation(file)
     try:
         with memory_limit(request.max_memory):
             # Loads the earlier module first, since its file was read last and is still cached.
-            place, left = _first_readable(map(ModulePlace, reversed(files[:number])), request.form)
+            location, left = _first_readable(map(ModuleLocation, reversed(files[:number])), request.form)
             module = _module_at(right, request.form)
-            if left is None or place is None:
+            if left is None or location is None:
                 count = _instructions(module)
                 return Compared(None, right, module.name, instructions=(count, count))
-            return compare_modules(left, module, place, right, request)
+            return compare_modules(left, module, location, right, request)
     except Exception as error:
         if isinstance(error, HlotoolError):
             _unreadable.add((right, request.form))
         return Compared(None, right, failure=_failure(error, file))
 
 
-def _first_readable(places: Iterator[ModulePlace], form: InputForm) -> tuple[ModulePlace, Module] | tuple[None, None]:
+def _first_readable(locations: Iterator[ModuleLocation], form: InputForm) -> tuple[ModuleLocation, Module] | tuple[None, None]:
     """Returns the location of the first module that can be read, and the module.
 
     Returns None, None if there is none. A module that cannot be read is reported when its own
     changes are requested.
     """
-    for place in places:
-        if (place, form) not in _unreadable:
+    for location in locations:
+        if (location, form) not in _unreadable:
             try:
-                return place, _module_at(place, form)
+                return location, _module_at(location, form)
             except HlotoolError:
-                _unreadable.add((place, form))
+                _unreadable.add((location, form))
     return None, None
 
 
-def compare_modules(left: Module, right: Module, left_place: ModulePlace, right_place: ModulePlace, request: CompareRequest) -> Compared:
+def compare_modules(left: Module, right: Module, left_location: ModuleLocation, right_location: ModuleLocation, request: CompareRequest) -> Compared:
     """Returns the changes from one module to another.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
     >>> right = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] abs(p) }")
-    >>> compared = compare_modules(left, right, ModulePlace("a.hlo"), ModulePlace("b.hlo"), CompareRequest())
+    >>> compared = compare_modules(left, right, ModuleLocation("a.hlo"), ModuleLocation("b.hlo"), CompareRequest())
     >>> compared.sentence, compared.counts
     ('1 instruction changed (negate -> abs)', (1, 0, 0))
     """
     instructions = _instructions(left), _instructions(right)
-    compared = Compared(left_place, right_place, right.name, instructions=instructions)
+    compared = Compared(left_location, right_location, right.name, instructions=instructions)
     if left is right and request.show is None:
         return compared
     delta = diff(left, right, ignore=request.ignored)
     evidence = request.predicate.evidence(delta) if request.predicate is not None else ""
     report = report_of(delta)
-    shown = request.show(report, left_place, right_place) if request.show is not None and (evidence or request.predicate is None) else None
+    shown = request.show(report, left_location, right_location) if request.show is not None and (evidence or request.predicate is None) else None
     return compared._replace(
         categories=delta.categories,
         sentence=summary(report, mentions_minor=False, is_brief=request.is_brief),

@@ -12,13 +12,13 @@ __all__ = ["Checked", "FileFinding"]
 class FileFinding(NamedTuple):
     """A diagnostic and the source line it refers to.
 
-    `alike` describes similar findings that are not shown.
+    `similar` describes similar findings that are not shown.
     """
 
     diagnostic: Diagnostic
     line: str
     is_entry: bool = False
-    alike: str | None = None
+    similar: str | None = None
 
 
 class Checked(NamedTuple):

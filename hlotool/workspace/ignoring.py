@@ -107,9 +107,9 @@ class IgnoreRules:
 
     def __init__(self, folder: str, levels: Sequence[tuple[_Patterns, tuple[bytes, ...]]]) -> None:
         self.folder = folder
-        room = _MOST_PATTERNS - sum(patterns.count for patterns, _ in levels)
-        room_tried = _MOST_TRIED - sum(len(patterns.tried) for patterns, _ in levels)
-        own = _Patterns(_patterns_in(os.path.join(folder, ".gitignore")), room, room_tried)  # noqa: PTH118
+        budget = _MOST_PATTERNS - sum(patterns.count for patterns, _ in levels)
+        budget_tried = _MOST_TRIED - sum(len(patterns.tried) for patterns, _ in levels)
+        own = _Patterns(_patterns_in(os.path.join(folder, ".gitignore")), budget, budget_tried)  # noqa: PTH118
         self.levels = [*levels, (own, ())] if own.count else levels
 
     @classmethod

@@ -54,9 +54,9 @@ def line_changes(before: Sequence[str], after: Sequence[str]) -> Iterator[LineCh
 def _anchors(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
     """Returns the positions of lines that occur once in each sequence, without moved lines."""
     counts, other_counts = Counter(before), Counter(after)
-    places = {line: k for k, line in enumerate(after) if other_counts[line] == 1}
-    pairs = [(k, places[line]) for k, line in enumerate(before) if counts[line] == 1 and line in places]
-    kept = longest_increasing([place for _, place in pairs])
+    positions = {line: k for k, line in enumerate(after) if other_counts[line] == 1}
+    pairs = [(k, positions[line]) for k, line in enumerate(before) if counts[line] == 1 and line in positions]
+    kept = longest_increasing([position for _, position in pairs])
     return [pair for k, pair in enumerate(pairs) if k in kept]
 
 

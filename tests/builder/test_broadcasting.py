@@ -41,13 +41,13 @@ def model(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensions: tuple[int, ...
         small, large = sorted((lhs, rhs), key=len)
         # Scalars can be broadcast anywhere. Other operands need the position of each dimension, in
         # strictly increasing order.
-        if len(dimensions) != len(small) or any(not 0 <= place < len(large) for place in dimensions):
+        if len(dimensions) != len(small) or any(not 0 <= position < len(large) for position in dimensions):
             return None
         if any(a >= b for a, b in pairwise(dimensions)):
             return None
         middle = list(large)
-        for size, place in zip(small, dimensions, strict=True):
-            middle[place] = size
+        for size, position in zip(small, dimensions, strict=True):
+            middle[position] = size
         pairs = list(zip(middle, large, strict=True))
     if any(a != b and 1 not in (a, b) for a, b in pairs):
         return None
@@ -61,7 +61,7 @@ def choices(ranks: tuple[int, int]) -> list[tuple[int, ...]]:
     """
     low, high = min(ranks), max(ranks)
     lengths = {0, low, low + 1, high}
-    return [places for length in sorted(lengths) for places in product(range(high + 1), repeat=length)]
+    return [positions for length in sorted(lengths) for positions in product(range(high + 1), repeat=length)]
 
 
 def infer(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensions: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -128,8 +128,8 @@ def test_values_match_numpy(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensio
     if len(lhs) != len(rhs):
         k = 0 if len(lhs) < len(rhs) else 1
         sizes = [1] * max(len(lhs), len(rhs))
-        for size, place in zip((lhs, rhs)[k], dimensions, strict=True):
-            sizes[place] = size
+        for size, position in zip((lhs, rhs)[k], dimensions, strict=True):
+            sizes[position] = size
         placed[k] = values[k].reshape(sizes)
     assert hlotool.evaluate(module, values).tolist() == (placed[0] - placed[1]).tolist()
 

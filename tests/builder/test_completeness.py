@@ -14,7 +14,7 @@ from typing import get_overloads
 import pytest
 
 import hlotool
-from hlotool.builder import historic
+from hlotool.builder import aliases
 from hlotool.builder.builder import Builder
 from hlotool.dev.operations import method_of
 
@@ -260,5 +260,5 @@ def test_older_forms() -> None:
 
 
 def test_older_classes_have_names() -> None:
-    assert historic.ComputationBuilder is historic.XlaBuilder is Builder
-    assert historic.XlaOp is historic.ComputationDataHandle
+    assert aliases.ComputationBuilder is aliases.XlaBuilder is Builder
+    assert aliases.XlaOp is aliases.ComputationDataHandle

@@ -119,8 +119,8 @@ def test_variadic_reductions_give_tuples() -> None:
     def build(b: hlotool.Builder, x: Op) -> Op:
         return b.reduce([x, b.iota("s32[2,3]", 1)], [b.min_value("f32"), 0], largest, [1])
 
-    values, places = run(build, np.array([[1, 5, 3], [9, 2, 4]], np.float32))
-    assert (values.tolist(), places.tolist()) == ([5.0, 9.0], [1, 0])
+    values, positions = run(build, np.array([[1, 5, 3], [9, 2, 4]], np.float32))
+    assert (values.tolist(), positions.tolist()) == ([5.0, 9.0], [1, 0])
 
 
 def test_sort_by_the_second_operand() -> None:

@@ -96,14 +96,14 @@ def check_error(row: dict[str, Any]) -> None:
 
 
 def check_legal(row: dict[str, Any]) -> None:
-    places = row["attributes"]["broadcast_dimensions"]
+    positions = row["attributes"]["broadcast_dimensions"]
     larger = (2, 3, 4, 5)
     b = hlotool.Builder("documents")
-    x, y = b.parameter(0, array_shape("f32", larger)), b.parameter(1, array_shape("f32", tuple(larger[k] for k in places)))
-    assert b.add(x, y, places).dimensions == larger
+    x, y = b.parameter(0, array_shape("f32", larger)), b.parameter(1, array_shape("f32", tuple(larger[k] for k in positions)))
+    assert b.add(x, y, positions).dimensions == larger
     wrong = b.parameter(2, array_shape("f32", (7, 7)))
     with pytest.raises(hlotool.BuilderError, match="has size 7"):
-        b.add(x, wrong, places)
+        b.add(x, wrong, positions)
 
 
 def gathered_ids(build: Callable[[Builder, Op], Op], replicas: int, partitions: int = 1) -> list[list[int]]:

@@ -445,10 +445,10 @@ def test_page_of_large_differences(cli, file_of):
     text = f"{computations}ENTRY e {{\n  p = f32[8] parameter(0)\n{calls}  ROOT r = ({shapes}) tuple({operands})\n}}\n"
     changed = text.replace("tanh", "sine").replace(f"c{count - 1})", "p)")
     page = Page(cli("diff", file_of("a.hlo", text), file_of("b.hlo", changed), "--output-format", "html").stdout)
-    alike = [section for section in page.data["sections"] if section["isAlike"]]
-    assert len(alike) == count - 1
-    (first,) = (section for section in page.data["sections"] if section["alike"])
-    assert [page.data["sections"][number] for number in first["alike"]] == alike
+    similar = [section for section in page.data["sections"] if section["isSimilar"]]
+    assert len(similar) == count - 1
+    (first,) = (section for section in page.data["sections"] if section["similar"])
+    assert [page.data["sections"][number] for number in first["similar"]] == similar
     assert max(map(len, page.data["lines"])) <= 1_000
     *_, old, new, old_parts, new_parts = next(entry for entry in page.entries if page.data["lines"][entry[0]].startswith("ROOT r"))
     assert [(old[slice(*a)], new[slice(*b)]) for a, b in zip(old_parts, new_parts, strict=True)] == [(f"c{count - 1}", "p")]

@@ -82,12 +82,12 @@ def test_fixes_are_shown(cli, tmp_path):
 # ---- single fixes -----------------------------------------------------------------------------------------------------
 
 
-def fixed(text: str, code: str, **place: str) -> str:
+def fixed(text: str, code: str, **position: str) -> str:
     """Returns the text after fixing one finding, which need not be the finding of a rule."""
 
     def check(module):
         # Only the finding in the first text is fixed.
-        return [Diagnostic(code, "x", "warning", "m", **place)] if module.source.text == text else []
+        return [Diagnostic(code, "x", "warning", "m", **position)] if module.source.text == text else []
 
     return fix_text(text, "m.hlo", check).text
 

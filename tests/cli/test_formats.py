@@ -221,39 +221,41 @@ def test_step_summary(cli, bad, tmp_path, monkeypatch):
     assert cli("verify", "--output-format", "github", bad).exit_code == 1
 
 
-ALIKE = "ENTRY main {\n  p = f32[4] parameter(0)\n" + "".join(f"  a.{k} = f32[5] negate(p)\n" for k in range(9)) + "  ROOT r = s32[3] convert(p)\n}\n"
+SIMILAR = (
+    "ENTRY main {\n  p = f32[4] parameter(0)\n" + "".join(f"  a.{k} = f32[5] negate(p)\n" for k in range(9)) + "  ROOT r = s32[3] convert(p)\n}\n"
+)
 
 
 @pytest.fixture
-def alike(file_of):
-    return file_of("alike.hlo", ALIKE)
+def similar(file_of):
+    return file_of("alike.hlo", SIMILAR)
 
 
-def test_similar_findings_are_grouped(cli, alike):
-    text = cli("verify", alike).stdout
+def test_similar_findings_are_grouped(cli, similar):
+    text = cli("verify", similar).stdout
     assert text.count("error[T003]") == 1
     assert "  = and 8 more like it in 'main' (--show-all)\n" in text
     assert text.endswith("1 file checked, 10 errors in 1 file\n")
-    assert cli("verify", "--show-all", alike).stdout.count("error[T003]") == 9
-    assert cli("verify", "--output-format", "concise", alike).stdout.count("error[T003]") == 9
+    assert cli("verify", "--show-all", similar).stdout.count("error[T003]") == 9
+    assert cli("verify", "--output-format", "concise", similar).stdout.count("error[T003]") == 9
 
 
-def test_max_findings(cli, alike):
-    result = cli("verify", "--max-findings", "2", "--output-format", "concise", alike)
+def test_max_findings(cli, similar):
+    result = cli("verify", "--max-findings", "2", "--output-format", "concise", similar)
     assert result.stdout.count("\n") == 2
     assert result.stderr == "hlotool: 1 file checked, 10 errors in 1 file, 8 more not shown (--max-findings)\n"
-    assert cli("verify", "--max-findings", "1", alike).stdout.count("error[") == 1
+    assert cli("verify", "--max-findings", "1", similar).stdout.count("error[") == 1
 
 
-def test_statistics(cli, alike):
-    result = cli("verify", "--statistics", alike)
-    assert result.stdout == f"9  T003 result-shape  [ ] error    {alike}:3:9\n1  T100 convert-dims  [ ] error    {alike}:12:12\n"
-    rows = json.loads(cli("verify", "--statistics", "--output-format", "json", alike).stdout)
+def test_statistics(cli, similar):
+    result = cli("verify", "--statistics", similar)
+    assert result.stdout == f"9  T003 result-shape  [ ] error    {similar}:3:9\n1  T100 convert-dims  [ ] error    {similar}:12:12\n"
+    rows = json.loads(cli("verify", "--statistics", "--output-format", "json", similar).stdout)
     assert [(row["code"], row["count"], row["first"]["line"]) for row in rows] == [("T003", 9, 3), ("T100", 1, 12)]
 
 
-def test_results_do_not_depend_on_jobs(cli, alike, bad, good):
-    names = [alike, bad, good, alike.parent / "missing.hlo"]
+def test_results_do_not_depend_on_jobs(cli, similar, bad, good):
+    names = [similar, bad, good, similar.parent / "missing.hlo"]
     one, two = (cli("verify", "-j", jobs, "--output-format", "json", *names) for jobs in ("1", "2"))
     assert (one.exit_code, one.stdout, one.stderr) == (two.exit_code, two.stdout, two.stderr)
     assert one.exit_code == 2

@@ -40,15 +40,15 @@ from hlotool.optimizer.registry import rule
 
 
 @rule("abs")
-def abs_of_negate_too(x, site):
+def abs_of_negate_too(x, rewriter):
     """abs(negate(a)) -> abs(a)"""
-    return site.with_operands(x, x.operands[0].operands) if x.operands[0].opcode == "negate" else None
+    return rewriter.with_operands(x, x.operands[0].operands) if x.operands[0].opcode == "negate" else None
 
 
 @rule("sine")
-def wrong_value(x, site):
+def wrong_value(x, rewriter):
     """sine(a) -> cosine(a)"""
-    return site.add("cosine", x.operands)
+    return rewriter.add("cosine", x.operands)
 
 
 @named_pass("wrong-type")

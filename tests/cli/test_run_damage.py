@@ -68,8 +68,8 @@ def test_changed_bytes(cli, archive, array, changes):
     for path, arguments in ((archive, ["--inputs", str(archive)]), (array, ["--input", f"x={array}"])):
         original = path.read_bytes()
         data = bytearray(original)
-        for place, byte in changes:
-            data[int(place * len(data))] = byte
+        for position, byte in changes:
+            data[int(position * len(data))] = byte
         path.write_bytes(data)
         result = cli("run", "-", *arguments, stdin=NEGATE)
         path.write_bytes(original)

@@ -52,7 +52,7 @@ def test_pairs_do_not_depend_on_names_and_order(seed):
     random.Random(seed).shuffle(order)
     left = {f"module_{k:04}.jit_f.txt": text for k, text in enumerate(texts)}
     # Every other module has changed.
-    right = {f"module_{place:04}.jit_f.txt": changed(texts[k], k) if k % 2 else texts[k] for place, k in enumerate(order)}
+    right = {f"module_{position:04}.jit_f.txt": changed(texts[k], k) if k % 2 else texts[k] for position, k in enumerate(order)}
     expected = [(f"module_{k:04}.jit_f.txt", f"module_{order.index(k):04}.jit_f.txt") for k in range(12)]
     assert pairs(left, right) == expected
     assert sorted(pairs(right, left)) == sorted((b, a) for a, b in expected)

@@ -49,7 +49,7 @@ def test_all_implementations_agree(random: Random) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(window_products, "_BUFFER", random.choice((1 << 18, 3000, 200, 16)))
         smallest = random.choice((1, 32))
-        patch.setattr(window_products, "_FEWEST_PLACES", smallest)
+        patch.setattr(window_products, "_FEWEST_POSITIONS", smallest)
         patch.setattr(window_products, "_FEWEST_COLUMNS", smallest)
         Convolution(images, kernels, result, window).fill()
     _sum_of_shifted(images, kernels, expected, window, NUMBERS["f32"])

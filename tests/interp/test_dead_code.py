@@ -54,7 +54,7 @@ FAILING = {
       k = s32[] constant(2) u = f32[<=2] set-dimension-size(d, k), dimensions={0}""",
     "a size": "d = f32[<=2] set-dimension-size(x, m), dimensions={0}",
     "a state": "k = u64[6] iota(), iota_dimension=0 y = (u64[6], u32[2]) rng-bit-generator(k), algorithm=rng_philox",
-    "places": """a = f32[1,4] constant({{1, 2, 3, 4}}) v = f32[2,2] constant({{1, 2}, {3, 4}}) p = s8[2,2] constant({{0, 9}, {1, 0}})
+    "positions": """a = f32[1,4] constant({{1, 2, 3, 4}}) v = f32[2,2] constant({{1, 2}, {3, 4}}) p = s8[2,2] constant({{0, 9}, {1, 0}})
       y = f32[1,2] convolution(a, v, p), dim_labels=bf_io->bf, sparsity_config={rhs={sparsity=1x2 dimension=0 stride=1 idx=2}}""",
     "a loop without an end": "w = f32[2] while(x), condition=always, body=same",
     "a computation": "w = f32[2] map(x), dimensions={0}, to_apply=refused",
@@ -67,7 +67,7 @@ ALONE = """always { p = f32[2] parameter(0) ROOT t = pred[] constant(true) }
 PARAMETERS = "x = f32[2] parameter(0) n = s32[] parameter(1) m = s32[] parameter(2)"
 # Too long to be written twice, so that a computation with it becomes a function of its own.
 CHAIN = "a0 = f32[2] exponential(x) " + " ".join(f"a{k} = f32[2] add(a{k - 1}, x)" for k in range(1, 80))
-PLACES = {
+POSITIONS = {
     "the entry": f"{ALONE}ENTRY e {{ {PARAMETERS} $ ROOT r = f32[2] negate(x) }}",
     "a call": f"{ALONE}f {{ {PARAMETERS} $ ROOT r = f32[2] negate(x) }} ENTRY e {{ {PARAMETERS} ROOT c = f32[2] call(x, n, m), to_apply=f }}",
     "a dead call": f"""{ALONE}f {{ {PARAMETERS} $ ROOT r = f32[2] negate(x) }}
@@ -85,10 +85,10 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("failing", FAILING)
-def test_failing_code(failing: str, place: str) -> None:
-    module = hlotool.parse(PLACES[place].replace("$", FAILING[failing]))
+def test_failing_code(failing: str, position: str) -> None:
+    module = hlotool.parse(POSITIONS[position].replace("$", FAILING[failing]))
     arguments = [np.ones(2, np.float32), np.int32(0), np.int32(3)]
     messages = {outcome(module, arguments, executor, LIMITS)[1] for executor in ("reference", "plan")}
     with compiled_loops(with_numba=False):

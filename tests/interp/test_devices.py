@@ -124,10 +124,10 @@ def test_errors_of_handlers_are_reported_at_the_call(handler, words):
     assert words in found.message
 
 
-@pytest.mark.parametrize("place", ["numpy", "numpy:", ":sin", "no_such_module:f", "numpy:no_such_function", "numpy:pi"])
-def test_handlers_that_cannot_be_loaded(place):
-    with pytest.raises(hlotool.HlotoolError, match=f"'{place}'"):
-        load_handler(place)
+@pytest.mark.parametrize("position", ["numpy", "numpy:", ":sin", "no_such_module:f", "numpy:no_such_function", "numpy:pi"])
+def test_handlers_that_cannot_be_loaded(position):
+    with pytest.raises(hlotool.HlotoolError, match=f"'{position}'"):
+        load_handler(position)
 
 
 # ---- endless loops ----------------------------------------------------------------------------------------------------

@@ -31,10 +31,10 @@ class Numbers:
         batch = [random.randint(1, 5) for _ in range(random.randint(0, 2))] + [self.operand[k] for k in batching]
         order = random.sample(range(len(batch)), len(batch))
         self.batch = [batch[k] for k in order]
-        places = [order.index(len(batch) - len(batching) + k) for k in range(len(batching))]
+        positions = [order.index(len(batch) - len(batching) + k) for k in range(len(batching))]
         self.vector = random.randint(0, len(batch))
         self.indices = [*self.batch[: self.vector], len(self.indexed), *self.batch[self.vector :]]
-        self.batching_places = [k + (k >= self.vector) for k in places]
+        self.batching_positions = [k + (k >= self.vector) for k in positions]
         self.window = [k for k in range(rank) if k not in self.collapsed and k not in batching]
         result = len(self.batch) + len(self.window)
         self.offsets = sorted(random.sample(range(result), len(self.window)))
@@ -48,7 +48,7 @@ class Numbers:
             if opcode == "gather"
             else "update_window_dims inserted_window_dims scatter_dims_to_operand_dims input_batching_dims scatter_indices_batching_dims"
         )
-        values = (self.offsets, self.collapsed, self.indexed, self.batching, self.batching_places)
+        values = (self.offsets, self.collapsed, self.indexed, self.batching, self.batching_positions)
         parts = [f"{name}={{{','.join(map(str, value))}}}" for name, value in zip(names.split(), values, strict=True)]
         return ", ".join([*parts, f"index_vector_dim={self.vector}"])
 
@@ -59,12 +59,12 @@ class Numbers:
         """
         pairs = []
         vectors = np.moveaxis(indices, self.vector, -1)
-        for place in np.ndindex(*self.result):
-            batch = [place[k] for k in range(len(place)) if k not in self.offsets]
+        for position in np.ndindex(*self.result):
+            batch = [position[k] for k in range(len(position)) if k not in self.offsets]
             start = [0] * len(self.operand)
             for k, dimension in enumerate(self.indexed):
                 start[dimension] = int(vectors[tuple(batch)][k])
-            for dimension, at in zip(self.batching, self.batching_places, strict=True):
+            for dimension, at in zip(self.batching, self.batching_positions, strict=True):
                 start[dimension] = batch[at - (at > self.vector)]
             room = [size - (self.slices[k] if k in self.window else 1) for k, size in enumerate(self.operand)]
             if clamps:
@@ -72,8 +72,8 @@ class Numbers:
             elif not all(0 <= s <= r for s, r in zip(start, room, strict=True)):
                 continue
             for at, k in zip(self.offsets, self.window, strict=True):
-                start[k] += place[at]
-            pairs.append((place, tuple(start)))
+                start[k] += position[at]
+            pairs.append((position, tuple(start)))
         return pairs
 
 
@@ -103,8 +103,8 @@ def test_gather(random: Random) -> None:
     result = hlotool.evaluate(hlotool.parse(text), [operand, indices])
     # XLA returns zeros if there is nothing to gather, which collapsed dimensions make possible.
     expected = np.zeros(numbers.result, np.float32)
-    for place, element in numbers.elements(indices, clamps=True) if 0 not in numbers.slices else ():
-        expected[place] = operand[element]
+    for position, element in numbers.elements(indices, clamps=True) if 0 not in numbers.slices else ():
+        expected[position] = operand[element]
     np.testing.assert_array_equal(result, expected)
 
 
@@ -132,8 +132,8 @@ def test_scatter(random: Random) -> None:
     scalar = hlotool.parse(text.split("\nENTRY", maxsplit=1)[0].replace("f {", "ENTRY f {"))
     expected = operand.copy()
     memo: dict[tuple[bytes, bytes], Array] = {}
-    for place, element in numbers.elements(indices, clamps=False):
-        pair = expected[element], updates[place]
+    for position, element in numbers.elements(indices, clamps=False):
+        pair = expected[element], updates[position]
         key = pair[0].tobytes(), pair[1].tobytes()
         if key not in memo:
             memo[key] = hlotool.evaluate(scalar, list(pair))
@@ -156,15 +156,15 @@ def test_scatter_of_many_updates_of_few_slices() -> None:
 
 
 def test_passes() -> None:
-    places = np.array([5, 3, 5, 0, 5, 3])
-    assert [sorted(indices.tolist()) for indices in scattering._passes(places)] == [[0, 1, 3], [2, 5], [4]]
+    positions = np.array([5, 3, 5, 0, 5, 3])
+    assert [sorted(indices.tolist()) for indices in scattering._passes(positions)] == [[0, 1, 3], [2, 5], [4]]
     assert len(scattering._passes(np.arange(1 << 17, dtype=np.int32))) == 1
     for count, spread in product((0, 1, 2, 7, 100), (1, 3, 1000)):
-        places = np.random.default_rng(count).integers(0, spread, count)
-        passes = scattering._passes(places)
+        positions = np.random.default_rng(count).integers(0, spread, count)
+        passes = scattering._passes(positions)
         assert sorted(np.concatenate([np.zeros(0, int), *passes]).tolist()) == list(range(count))
         seen: list[int] = [0] * spread
         for number, indices in enumerate(passes):
             for index in sorted(indices.tolist()):
-                assert seen[places[index]] == number
-                seen[places[index]] += 1
+                assert seen[positions[index]] == number
+                seen[positions[index]] += 1

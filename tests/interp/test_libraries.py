@@ -110,14 +110,14 @@ _MASKS = {"NO_MASK": lambda s, t: s + t >= 0, "CAUSAL": lambda s, t: t <= s}
 @pytest.mark.parametrize(("mask", "window", "with_bias"), [("NO_MASK", 0, False), ("CAUSAL", 0, True), ("CAUSAL", 2, False)])
 def test_attention_and_its_gradient(mask: str, window: int, with_bias: bool) -> None:
     draw = np.random.default_rng(3)
-    batch, places, heads, size, scale = 2, 4, 3, 2, 0.5
-    q, k, v = (draw.standard_normal((batch, places, heads, size)).astype(np.float32) for _ in range(3))
-    bias = draw.standard_normal((1, heads, places, places)).astype(np.float32) * with_bias
-    rows, columns = np.ogrid[:places, :places]
+    batch, positions, heads, size, scale = 2, 4, 3, 2, 0.5
+    q, k, v = (draw.standard_normal((batch, positions, heads, size)).astype(np.float32) for _ in range(3))
+    bias = draw.standard_normal((1, heads, positions, positions)).astype(np.float32) * with_bias
+    rows, columns = np.ogrid[:positions, :positions]
     kept = _MASKS[mask](rows, columns) & ((columns > rows - window) if window else True)
     word, extra = ("ScaleBiasSoftmax", [bias]) if with_bias else ("Softmax", [])
-    shape, config = f"f32[{batch},{heads},{places},{size}]", _config(mask, window, scale)
-    output, sums, _ = _attention(f"fmha{word}", f"{shape}, f32[{batch},{heads},{places}]", config, q, k, v, *extra)
+    shape, config = f"f32[{batch},{heads},{positions},{size}]", _config(mask, window, scale)
+    output, sums, _ = _attention(f"fmha{word}", f"{shape}, f32[{batch},{heads},{positions}]", config, q, k, v, *extra)
     np.testing.assert_allclose(output, _formula(q, k, v, kept, bias, scale), rtol=1e-5, atol=1e-6)
 
     # As XLA passes them, the output and its gradient are laid out like Q.

@@ -316,23 +316,23 @@ def test_selected_elements_receive_the_values_of_their_windows(random: Random) -
     )
     note(f"{text}\n{x}\n{source}")
     expected = np.full(bases, init)
-    for place in np.ndindex(*sizes):
+    for position in np.ndindex(*sizes):
         selected = None
         for tap in np.ndindex(*(int(w[0].split()[0]) for w in windows)):
-            element = tuple(element_of(w, p, t) for w, p, t in zip(windows, place, tap, strict=True))
+            element = tuple(element_of(w, p, t) for w, p, t in zip(windows, position, tap, strict=True))
             if all(0 <= k < base for k, base in zip(element, bases, strict=True)):
                 selected = selected if selected is not None and COMPARISONS[direction](keys[selected], keys[element]) else element
         if selected is not None:
-            expected[selected] = source[place] if scatter == "last" else expected[selected] + source[place]
+            expected[selected] = source[position] if scatter == "last" else expected[selected] + source[position]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scattering, "_PART", random.choice((1, 30, 1 << 18)))
         result = hlotool.evaluate(hlotool.parse(text), [x, source, init])
     assert result.tobytes() == expected.tobytes()
 
 
-def element_of(window: tuple[str, str, int, int], place: int, tap: int) -> int:
+def element_of(window: tuple[str, str, int, int], position: int, tap: int) -> int:
     stride, (padding, dilation) = int(window[0].split()[1]), window[1].split()[:2]
-    return place * stride - int(padding.split("_")[0]) + tap * int(dilation)
+    return position * stride - int(padding.split("_")[0]) + tap * int(dilation)
 
 
 @pytest.mark.parametrize(

@@ -361,9 +361,9 @@ def test_computing_does_not_change_operands():
 )
 def test_instructions_that_cannot_be_computed(instruction, values, code, message):
     module = hlotool.parse(f"HloModule m\nENTRY e {{\n  x = f32[2] parameter(0)\n  ROOT {instruction}\n}}")
-    for place, start in ((module, (4, 8)), (None, (1, 1))):
+    for position, start in ((module, (4, 8)), (None, (1, 1))):
         with pytest.raises(hlotool.EvaluationError) as caught:
-            compute(module.entry.root, values, module=place)
+            compute(module.entry.root, values, module=position)
         (diagnostic,) = caught.value.diagnostics
         assert (diagnostic.code, diagnostic.line, diagnostic.column) == (code, *start)
         assert message in diagnostic.message

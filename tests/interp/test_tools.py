@@ -28,7 +28,7 @@ ENTRY e { a = f32[6] parameter(0) zero = s32[] constant(0) s = (s32[], f32[6]) t
   w = (s32[], f32[6]) while(s), condition=below, body=write b = f32[6] get-tuple-element(w), index=1 ROOT r = (f32[6], f32[6]) tuple(a, b) }"""
 
 
-class Places(Observer):
+class TupleEditor(Observer):
     """Records the memory addresses of updated arrays."""
 
     def __init__(self):
@@ -40,12 +40,12 @@ class Places(Observer):
 
 
 def test_loop_state_is_updated_in_place_and_arguments_never():
-    places, argument = Places(), np.full(6, 9, np.float32)
-    kept, filled = hlotool.evaluate(hlotool.parse(FILL), [argument], observers=[places])
+    positions, argument = TupleEditor(), np.full(6, 9, np.float32)
+    kept, filled = hlotool.evaluate(hlotool.parse(FILL), [argument], observers=[positions])
     assert filled.tolist() == [0, 1, 2, 3, 4, 5]
     assert kept.tolist() == argument.tolist() == [9] * 6
-    assert len(places.found) == 6
-    assert len(set(places.found)) == 1
+    assert len(positions.found) == 6
+    assert len(set(positions.found)) == 1
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,8 @@ def is_field(node: ast.expr) -> bool:
 
 @pytest.mark.parametrize("path", FILES, ids=[path.relative_to(PACKAGE).as_posix() for path in FILES])
 def test_nothing_else_modifies_modules(path: Path) -> None:
-    places = list(stores(ast.parse(path.read_text(encoding="utf-8"))))
-    assert not places, f"use a Rewriter: {places}"
+    positions = list(stores(ast.parse(path.read_text(encoding="utf-8"))))
+    assert not positions, f"use a Rewriter: {positions}"
 
 
 def test_the_search_finds_stores() -> None:

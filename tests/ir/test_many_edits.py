@@ -7,7 +7,7 @@ import pytest
 import hlotool
 from hlotool import Rewriter
 from hlotool.errors import EditError
-from hlotool.ir.places import Places
+from hlotool.ir.tuple_editor import TupleEditor
 
 CALLS = (
     "f { x = f32[] parameter(0) ROOT n = f32[] negate(x) } g { y = f32[] parameter(0) ROOT s = f32[] sine(y) } "
@@ -71,15 +71,15 @@ def test_operands_of_wide_tuples_are_replaced_one_by_one(width: int) -> None:
 
 
 def test_positions_are_those_of_the_given_tuple() -> None:
-    places: Places[str] = Places()
-    first = places.replaced(("a", "b", "a"), "a", "b")
+    positions: TupleEditor[str] = TupleEditor()
+    first = positions.replaced(("a", "b", "a"), "a", "b")
     assert first == ("b", "b", "b")
-    assert places.replaced(("a", "b", "b"), "a", "c") == ("c", "b", "b")
-    assert places.replaced(first, "b", "d") == ("d", "d", "d")
-    assert places.replaced(first, "x", "y") == first
-    assert places.replaced(("x", "a"), "a", "c") == ("x", "c")
-    assert places.replaced(("a", "y"), "x", "z") == ("a", "y")
-    assert Places[str]().replaced((), "a", "b") == ()
+    assert positions.replaced(("a", "b", "b"), "a", "c") == ("c", "b", "b")
+    assert positions.replaced(first, "b", "d") == ("d", "d", "d")
+    assert positions.replaced(first, "x", "y") == first
+    assert positions.replaced(("x", "a"), "a", "c") == ("x", "c")
+    assert positions.replaced(("a", "y"), "x", "z") == ("a", "y")
+    assert TupleEditor[str]().replaced((), "a", "b") == ()
 
 
 def waits(text: str) -> list[str]:

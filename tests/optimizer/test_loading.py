@@ -18,8 +18,8 @@ from hlotool.optimizer.registry import RuleError, all_rules, forget_rules, rule
 HEAD = '"""Rules of a test."""\nfrom hlotool.optimizer.pipeline import named_pass\nfrom hlotool.optimizer.registry import rule\n'
 THREE = "(context.instructions(context.module.entry) * 2)[:3]"
 PASS = HEAD + '@named_pass("test-pass")\ndef test_pass(context):\n    """Changes something."""\n    p, n, r = ' + THREE + "\n    {body}\n"
-RULE = HEAD + '@rule("abs")\ndef test_abs_of_negate(x, site):\n    """abs(negate(a)) -> abs(a)"""\n    {body}\n'
-GOOD = "return site.with_operands(x, x.operands[0].operands) if x.operands[0].opcode == 'negate' else None"
+RULE = HEAD + '@rule("abs")\ndef test_abs_of_negate(x, rewriter):\n    """abs(negate(a)) -> abs(a)"""\n    {body}\n'
+GOOD = "return rewriter.with_operands(x, x.operands[0].operands) if x.operands[0].opcode == 'negate' else None"
 TEXT = "ENTRY e { p = f32[] parameter(0) n = f32[] negate(p) ROOT r = f32[] abs(n) }"
 
 
@@ -128,15 +128,15 @@ def test_files_that_cannot_be_read(load, tmp_path):
         ("return 1 / 0", "failed in my rules.py, line 7: ZeroDivisionError: division by zero; at 'r' (abs)"),
         ("import sys; sys.exit(0)", "failed in my rules.py, line 7: SystemExit: 0; at 'r' (abs)"),
         ("raise GeneratorExit", "failed in my rules.py, line 7: GeneratorExit"),
-        ("test_abs_of_negate(x, site)", "failed in my rules.py, line 7: RecursionError"),
+        ("test_abs_of_negate(x, rewriter)", "failed in my rules.py, line 7: RecursionError"),
         ("return 7", "returned 7, which is not an instruction"),
-        ("site.add('negate', x.operands)", "inserted instructions, but returned None"),
-        ("return site.add('nogate', x.operands)", "failed in my rules.py, line 7: EditError"),
+        ("rewriter.add('negate', x.operands)", "inserted instructions, but returned None"),
+        ("return rewriter.add('nogate', x.operands)", "failed in my rules.py, line 7: EditError"),
         ("import hlotool; return hlotool.parse('ENTRY e { ROOT f = f32[] parameter(0) }').entry.root", "returned 'f', which is not in the same"),
-        ("return site.rewriter.computations()[0].root", "returned 'o', which is not in the same"),
-        ("site.rewriter.replace_all_uses(x, x.operands[0]); site.rewriter.erase(x); return x", "removed the instruction"),
-        ("return site.users(x)[0]", "returned 'c', which depends on the instruction that it would replace"),
-        ("return site.add('negate', [site.add('floor', site.users(x))])", "returned 'negate', which depends on the instruction"),
+        ("return rewriter.module_rewriter.computations()[0].root", "returned 'o', which is not in the same"),
+        ("rewriter.module_rewriter.replace_all_uses(x, x.operands[0]); rewriter.module_rewriter.erase(x); return x", "removed the instruction"),
+        ("return rewriter.users(x)[0]", "returned 'c', which depends on the instruction that it would replace"),
+        ("return rewriter.add('negate', [rewriter.add('floor', rewriter.users(x))])", "returned 'negate', which depends on the instruction"),
     ],
 )
 def test_rules_that_fail(load, body, message):
@@ -161,7 +161,7 @@ def test_a_rule_that_runs_out_of_memory(load):
 def test_a_rule_of_hlotool_that_fails():
     """It is an internal error, because it is not the user's fault."""
 
-    def rewrite(x, site):
+    def rewrite(x, rewriter):
         raise ValueError("x")
 
     rewrite.__module__ = "hlotool.optimizer.rules.logic"
@@ -187,7 +187,9 @@ def test_a_result_that_depends_on_distant_instructions(load):
     chain = "".join(f"n{k + 1} = f32[] negate(n{k}) " for k in range(10))
     sums = "m0 = f32[] sine(n0) " + "".join(f"m{k + 1} = f32[] add(m{k}, m{k}) " for k in range(100))
     text = f"ENTRY e {{ n0 = f32[] parameter(0) {sums}q = f32[] sine(m100) {chain}ROOT r = f32[] abs(n10) }}"
-    load(RULE.format(body="return site.add('tanh', [next(y for y in site.rewriter.instructions(site.rewriter.owner(x)) if y.name == 'q')])"))
+    load(
+        RULE.format(body="m = rewriter.module_rewriter; return rewriter.add('tanh', [next(y for y in m.instructions(m.owner(x)) if y.name == 'q')])")
+    )
     assert [x.name for x in hlotool.optimize(hlotool.parse(text), "my_rules").entry.instructions][-2:] == ["q", "tanh"]
 
 
@@ -195,8 +197,8 @@ def test_a_result_that_depends_on_distant_instructions(load):
 @pytest.mark.parametrize(
     ("result", "reason"),
     [
-        ("site.add('iota', [], x.shape, iota_dimension=7)", "iota"),
-        ("site.with_operands(x, [site.add('broadcast', x.operands, x.shape, dimensions=(5,))])", "broadcast"),
+        ("rewriter.add('iota', [], x.shape, iota_dimension=7)", "iota"),
+        ("rewriter.with_operands(x, [rewriter.add('broadcast', x.operands, x.shape, dimensions=(5,))])", "broadcast"),
     ],
 )
 def test_invalid_results(load, header, result, reason):
@@ -212,8 +214,8 @@ def test_invalid_results(load, header, result, reason):
 def test_results_rejected_one_after_the_other(load):
     """Instructions that a rejected rule has inserted are removed before the next rule is tried."""
     second = RULE.partition("\n@rule")[1:]
-    wrong = RULE.format(body="return site.add('iota', [], x.shape, iota_dimension=7)")
-    load(wrong + "".join(second).format(body="return site.add('iota', [], x.shape, iota_dimension=8)").replace("test_abs", "second_abs"))
+    wrong = RULE.format(body="return rewriter.add('iota', [], x.shape, iota_dimension=7)")
+    load(wrong + "".join(second).format(body="return rewriter.add('iota', [], x.shape, iota_dimension=8)").replace("test_abs", "second_abs"))
     module = hlotool.parse(TEXT.replace("f32[]", "f32[4]"))
     assert hlotool.to_text(hlotool.optimize(module, "my_rules")) == hlotool.to_text(module)
 
@@ -221,17 +223,17 @@ def test_results_rejected_one_after_the_other(load):
 @pytest.mark.parametrize(
     ("result", "is_possible"),
     [
-        ("site.add('negate', [d])", True),
-        ("site.add('negate', [d], x.shape)", True),
-        ("site.add('negate', [d], 'f32[<=4]')", True),
-        ("site.with_operands(d, [p, n], 'f32[<=4]')", True),
-        ("site.with_operands(d, [p, n])", True),
-        ("site.add('dynamic-reshape', [p, n], x.shape)", True),
-        ("site.add('negate', [p], x.shape)", False),
-        ("site.with_operands(x, [p])", False),
-        ("site.add('reshape', [p], x.shape)", False),
-        ("site.add('iota', [], x.shape, iota_dimension=0)", False),
-        ("site.add('reshape', [site.add('abs', [p])], x.shape)", False),
+        ("rewriter.add('negate', [d])", True),
+        ("rewriter.add('negate', [d], x.shape)", True),
+        ("rewriter.add('negate', [d], 'f32[<=4]')", True),
+        ("rewriter.with_operands(d, [p, n], 'f32[<=4]')", True),
+        ("rewriter.with_operands(d, [p, n])", True),
+        ("rewriter.add('dynamic-reshape', [p, n], x.shape)", True),
+        ("rewriter.add('negate', [p], x.shape)", False),
+        ("rewriter.with_operands(x, [p])", False),
+        ("rewriter.add('reshape', [p], x.shape)", False),
+        ("rewriter.add('iota', [], x.shape, iota_dimension=0)", False),
+        ("rewriter.add('reshape', [rewriter.add('abs', [p])], x.shape)", False),
     ],
 )
 def test_results_of_dynamic_size(load, result, is_possible):
@@ -251,13 +253,13 @@ def test_results_of_dynamic_size(load, result, is_possible):
     ("result", "is_possible"),
     [
         # XLA accepts this in a module, so it only gives a warning.
-        ("site.add('reverse', [p], x.shape, dimensions=(0,))", True),
-        ("site.add('reverse', [p], dimensions=(0,))", False),
+        ("rewriter.add('reverse', [p], x.shape, dimensions=(0,))", True),
+        ("rewriter.add('reverse', [p], dimensions=(0,))", False),
         ("p", False),
     ],
 )
 def test_results_of_static_size(load, result, is_possible):
-    load(RULE.format(body=f"p = site.rewriter.module.entry.parameters[0]; return {result}"))
+    load(RULE.format(body=f"p = rewriter.module_rewriter.module.entry.parameters[0]; return {result}"))
     text = "ENTRY e { p = f32[<=4] parameter(0) q = f32[4] parameter(1) r = f32[4] abs(q) ROOT t = (f32[<=4], f32[4]) tuple(p, r) }"
     assert hlotool.optimize(hlotool.parse(text), "my_rules").report.count == is_possible
 
@@ -288,7 +290,7 @@ def test_a_pass_that_does_not_count_its_rewrites(load):
 @pytest.mark.parametrize(("opcode", "changed"), [("iota", "x"), ("abs", "x.operands[0]"), ("ceil", "x.operands[0].operands[0]")])
 def test_rules_see_the_changes_of_other_passes(load, opcode, changed):
     """Rules revisit an instruction with changed attributes, its users, and their users."""
-    body = f"return site.rewriter.module.entry.parameters[0] if {changed}.attributes['iota_dimension'] == 1 else None"
+    body = f"return rewriter.module_rewriter.module.entry.parameters[0] if {changed}.attributes['iota_dimension'] == 1 else None"
     change = PASS.partition("    p, n, r")[0] + "    for x in context.instructions(context.module.entry):\n"
     change += "        if x.attributes.get('iota_dimension') == 0 and context.allows('test-pass', x):\n"
     change += "            context.rewriter.update(x, attributes={'iota_dimension': 1})\n"
@@ -301,7 +303,7 @@ def test_rules_see_the_changes_of_other_passes(load, opcode, changed):
 @pytest.mark.parametrize(("header", "count"), [("", 1), ("HloModule m, is_scheduled=true ", 0)])
 def test_layouts_of_results(load, header, count):
     """New instructions have the layouts of those that they replace, if the module has layouts."""
-    load(RULE.format(body="return site.add('reshape', x.operands, x.shape.with_layout(x.operands[0].shape.layout))").replace('"abs"', '"copy"'))
+    load(RULE.format(body="return rewriter.add('reshape', x.operands, x.shape.with_layout(x.operands[0].shape.layout))").replace('"abs"', '"copy"'))
     text = "ENTRY e { p = f32[2,3]{1,0} parameter(0) ROOT r = f32[2,3]{0,1} copy(p) }"
     result = hlotool.optimize(hlotool.parse(header + text), "my_rules")
     assert result.report.count == count
@@ -309,7 +311,7 @@ def test_layouts_of_results(load, header, count):
 
 
 def test_a_rule_that_does_not_terminate(load):
-    load(RULE.format(body="return site.with_operands(x, x.operands)"))
+    load(RULE.format(body="return rewriter.with_operands(x, x.operands)"))
     report = hlotool.optimize(hlotool.parse(TEXT), "my_rules").report
     assert report.remarks == ["rule 'test-abs-of-negate' does not stop firing in computation 'e'; the passes were stopped"]
     # The message does not blame rules that fired more often in other computations.

@@ -253,7 +253,7 @@ def test_every_rule_has_a_summary_and_a_unique_name():
 def test_rules_that_cannot_be_registered(opcodes, needs, message):
     before = dict(all_rules())
     with pytest.raises(RuleError) as caught:
-        rule(*opcodes, needs=needs)(lambda x, site: None)
+        rule(*opcodes, needs=needs)(lambda x, rewriter: None)
     assert message in str(caught.value)
     assert all_rules() == before
 
@@ -261,13 +261,13 @@ def test_rules_that_cannot_be_registered(opcodes, needs, message):
 def test_opcodes_of_operands():
     before = dict(all_rules())
     with pytest.raises(RuleError, match="there is no opcode 'negat'; did you mean 'negate'"):
-        rule("add", of=("negat",))(lambda x, site: None)
+        rule("add", of=("negat",))(lambda x, rewriter: None)
     assert all_rules() == before
 
 
 def test_two_rules_with_the_same_name():
     with pytest.raises(RuleError, match="already a rule 'select-known'"):
-        rule("add", name="select-known")(lambda x, site: None)
+        rule("add", name="select-known")(lambda x, rewriter: None)
 
 
 EFFECT_IS_GONE = """HloModule effect_is_gone

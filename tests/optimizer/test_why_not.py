@@ -15,14 +15,14 @@ def two_rules():
     """A rule that needs a flag, and one whose result is never accepted."""
 
     @rule("tanh", needs=("nnan", "afn"), name="test-needs-flags")
-    def _needs_flags(x, site):
+    def _needs_flags(x, rewriter):
         """tanh(a) -> a"""
         return x.operands[0]
 
     @rule("cosine", name="test-of-other-shape")
-    def _other_shape(x, site):
+    def _other_shape(x, rewriter):
         """cosine(a) -> sine(a)[1]"""
-        return site.add("reshape", [x.operands[0]], hlotool.parse("ENTRY e { ROOT p = f32[1,4] parameter(0) }").entry.root.shape)
+        return rewriter.add("reshape", [x.operands[0]], hlotool.parse("ENTRY e { ROOT p = f32[1,4] parameter(0) }").entry.root.shape)
 
     yield
     forget_rules(["test-needs-flags", "test-of-other-shape"])
@@ -118,7 +118,7 @@ def test_effects_and_uses():
 
 def test_rules_for_operands_of_other_opcodes(two_rules):
     @rule("floor", of=("negate",), name="test-of-negate")
-    def of_negate(x, site):
+    def of_negate(x, rewriter):
         """floor(negate(a)) -> a"""
         assert x.operands[0].opcode == "negate"
         return x.operands[0]

@@ -54,9 +54,9 @@ def test_any_sizes_and_attributes_are_computed_or_rejected(x: Instance, numbers:
     """Runs modules that the verifier would mostly reject."""
     text = module_of([x])
     for k, number in numbers:
-        places = list(NUMBER.finditer(text))
-        place = places[k % len(places)]
-        text = text[: place.start()] + number + text[place.end() :]
+        positions = list(NUMBER.finditer(text))
+        position = positions[k % len(positions)]
+        text = text[: position.start()] + number + text[position.end() :]
     note(text)
     with contextlib.suppress(ParseError, EvaluationError):
         module = hlotool.parse(text)
@@ -82,11 +82,11 @@ UNFIT = {
 @settings(max_examples=30)
 @given(x=instances(), number=st.integers(0, 9))
 def test_unsuitable_arguments_are_rejected(what: str, x: Instance, number: int) -> None:
-    places = [k for k, array in enumerate(x.arrays) if array.size]
-    assume(places)
+    positions = [k for k, array in enumerate(x.arrays) if array.size]
+    assume(positions)
     arrays: list[object] = list(x.arrays)
-    place = places[number % len(places)]
-    arrays[place] = UNFIT[what](x.arrays[place])
+    position = positions[number % len(positions)]
+    arrays[position] = UNFIT[what](x.arrays[position])
     with pytest.raises(EvaluationError) as refused:
         hlotool.evaluate(hlotool.parse(module_of([x])), arrays)
     assert [d.code for d in refused.value.diagnostics] == ["R002"]

@@ -41,7 +41,7 @@ def test_positions_before_a_text_has_been_read() -> None:
             change = random_change(now, chance)
             if isinstance(change, types.TextDocumentContentChangePartial):
                 now = now.changed([change], version)
-        span = now._hull
+        span = now._edited_range
         if span is None:
             continue
         for offset in range(len(base.text)):

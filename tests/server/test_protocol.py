@@ -587,8 +587,8 @@ if DUMPS:
             if "only" in params.get("context", {}):
                 # This tries out all fixes of a dump, which takes minutes.
                 continue
-            places = {"position": position, "positions": [position], "range": screen}
+            positions = {"position": position, "positions": [position], "range": screen}
             with suppress(RequestError):
-                client.about(method, uri, **{key: places.get(key, value) for key, value in params.items()})
+                client.about(method, uri, **{key: positions.get(key, value) for key, value in params.items()})
         assert isinstance(client.diagnostics(uri, 1), list)
         client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})

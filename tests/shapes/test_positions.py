@@ -72,8 +72,8 @@ def model(sizes: tuple[int, ...], order: tuple[int, ...], tiles: Tiles) -> list[
         physical = np.pad(physical, padding, constant_values=-1)
         split = [n for size, part in zip(physical.shape[kept:], parts, strict=False) for n in (size // part, part)]
         physical = physical.reshape(*shape[:kept], *split, *rest)
-        places = range(kept, kept + len(split))
-        physical = physical.transpose(*range(kept), *places[::2], *places[1::2], *range(kept + len(split), physical.ndim))
+        positions = range(kept, kept + len(split))
+        physical = physical.transpose(*range(kept), *positions[::2], *positions[1::2], *range(kept + len(split), physical.ndim))
     return physical.ravel().tolist()
 
 

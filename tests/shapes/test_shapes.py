@@ -85,10 +85,10 @@ def _again(shape: Shape) -> Shape:
     return Shape(shape.element_type, shape.dimensions, shape.dynamic, shape.layout, tuple(map(_again, shape.elements)))
 
 
-@pytest.mark.parametrize("place", range(len(DIFFERENT)))
-def test_equality(place):
-    shape = DIFFERENT[place]
-    assert [k for k, other in enumerate(DIFFERENT) if other == shape] == [place]
+@pytest.mark.parametrize("position", range(len(DIFFERENT)))
+def test_equality(position):
+    shape = DIFFERENT[position]
+    assert [k for k, other in enumerate(DIFFERENT) if other == shape] == [position]
     assert _again(shape) == shape
     assert hash(_again(shape)) == hash(shape)
     assert shape != shape.text

@@ -15,7 +15,7 @@ from highlighted import TEXT, TEXTS
 from hlotool.errors import ParseError
 from hlotool.syntax.contexts import contexts
 from hlotool.syntax.kinds import KIND_OF_NAME, KINDS, kind_of_terminal
-from hlotool.syntax.places import places
+from hlotool.syntax.lexer_states import lexer_states
 from hlotool.syntax.scanner import scan
 from hlotool.syntax.tokens import Token, tokens
 from hlotool.text.parse.driver import shared_parser
@@ -145,4 +145,4 @@ def test_unclosed_parts_take_linear_time(piece: str) -> None:
 
 
 def test_every_context_is_used() -> None:
-    assert {place.context for place in places()} == contexts().keys()
+    assert {lexer_state.context for lexer_state in lexer_states()} == contexts().keys()

@@ -38,8 +38,8 @@ def read(text: str, known: FastPath | None = None) -> tuple[Module, FastPath]:
 
 def known_of(module: Module) -> object:
     """Returns all results of a parse: the print, messages, and the location of each part."""
-    places = [(c.name, c.start, c.end, c.execution_thread, [(x.name, x.start, x.end) for x in c.instructions]) for c in module.computations]
-    return to_text(module), module.diagnostics, module.entry.name, places
+    positions = [(c.name, c.start, c.end, c.execution_thread, [(x.name, x.start, x.end) for x in c.instructions]) for c in module.computations]
+    return to_text(module), module.diagnostics, module.entry.name, positions
 
 
 # The text in one version, its replacement in the next one, and the computations that both share as

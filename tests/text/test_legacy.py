@@ -82,8 +82,8 @@ def packed_operands(draw: st.DrawFn) -> tuple[int, int, np.ndarray, np.ndarray]:
     """Draws a sparsity of kept elements per group, the kept elements per row, and their values."""
     kept, group = draw(st.sampled_from([(1, 2), (1, 4), (2, 4), (1, 16), (4, 16)]))
     rows, groups = draw(st.integers(1, 3)), draw(st.integers(1, 9))
-    places = draw(st.permutations(range(group)).map(lambda order: sorted(order[:kept])))
-    indices = np.array([[[(place + k) % group for place in places] for k in range(groups)] for _ in range(rows)])
+    positions = draw(st.permutations(range(group)).map(lambda order: sorted(order[:kept])))
+    indices = np.array([[[(position + k) % group for position in positions] for k in range(groups)] for _ in range(rows)])
     values = np.arange(1, rows * groups * kept + 1, dtype=np.float32).reshape(rows, groups, kept)
     return kept, group, np.sort(indices, axis=2), values
 

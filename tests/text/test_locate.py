@@ -9,7 +9,7 @@ import pytest
 from hlotool.errors import ParseError
 from hlotool.text.locate import instruction as locate
 from hlotool.text.parse.parser import parse_each
-from hlotool.text.source.places import parse_place
+from hlotool.text.source.part_names import parse_part_name
 
 HERE = Path(__file__).parents[1]
 FILES = sorted([*(HERE / "verify").glob("[a-c]*.hlo"), *(HERE / "ops").glob("[c-d]*.hlo"), *(HERE / "text" / "syntax").glob("[34]*.hlo")])
@@ -27,7 +27,7 @@ def test_both_ways_agree(folder, monkeypatch):
             for x in module.all_instructions():
                 if x.start < 0:
                     continue
-                places = [
+                positions = [
                     "name",
                     "result",
                     "call of operand 0",
@@ -37,13 +37,13 @@ def test_both_ways_agree(folder, monkeypatch):
                     "instruction",
                     *(f"operand {k}" for k in range(len(x.operands) + 1)),
                 ]
-                places += [place for name in x.attributes for place in (name, f"{name} value")]
-                for place in map(parse_place, places):
-                    span = locate._fast_span(text, x.start, x.end, place)
+                positions += [position for name in x.attributes for position in (name, f"{name} value")]
+                for position in map(parse_part_name, positions):
+                    span = locate._fast_span(text, x.start, x.end, position)
                     total += 1
                     if span is not None:
                         fast += 1
                         with monkeypatch.context() as patch:
                             patch.setattr(locate, "_fast_span", lambda *arguments: None)
-                            assert locate.locate(text, x.start, x.end, place) == span, text[x.start : x.end]
+                            assert locate.locate(text, x.start, x.end, position) == span, text[x.start : x.end]
     assert fast > total / 2

@@ -39,7 +39,7 @@ def main() -> int:
     for guard in chosen:
         is_noticed = not apart(lambda guard=guard: _replayed(guard, functions, programs[guard.home]))  # type: ignore[misc]
         noticed += is_noticed
-        print(f"{'noticed' if is_noticed else 'NOT NOTICED'}: {guard.mutation.place}", flush=True)
+        print(f"{'noticed' if is_noticed else 'NOT NOTICED'}: {guard.mutation.location}", flush=True)
     print(f"{noticed} of {len(chosen)} broken guards were noticed")
     return int(noticed < len(chosen))
 

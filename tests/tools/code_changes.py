@@ -64,10 +64,10 @@ class Swap:
         free_names = {(inner.co_name, inner.co_firstlineno): inner.co_freevars for inner in nested_codes(before)}
         with self.mutation.applied(), self._mentioned(free_names):
             code = self._compiled(is_generator=is_generator, has_cell=has_cell)
-        by_place = {(inner.co_qualname, inner.co_firstlineno): inner for inner in nested_codes(code)}
+        by_location = {(inner.co_qualname, inner.co_firstlineno): inner for inner in nested_codes(code)}
         swapped = 0
         for function in self.functions.get(self.mutation.module, ()):
-            new = by_place.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
+            new = by_location.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
             if new is not None and len(new.co_freevars) == len(function.__code__.co_freevars):
                 function.__code__ = new
                 swapped += 1

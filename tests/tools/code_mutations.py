@@ -41,7 +41,7 @@ class Mutation:
     edits: list[Edit] = field(repr=False)
 
     @property
-    def place(self) -> str:
+    def position(self) -> str:
         return f"{self.module.removeprefix('hlotool.')}:{self.line}: {self.owner}: {self.what}"
 
     @property

@@ -22,7 +22,7 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
     ("fuzz.py", "--lines", "1500", "--bytes", "500", "--formats", "150"),
     ("fuzz_verify.py", "--count", "4000"),
     ("fuzz_ops.py", "--count", "4000", "--without-xla"),
-    ("growth.py", "--sample", "12"),
+    ("neighbor_pairing.py", "--sample", "12"),
     ("fuzz_modules.py", "--count", "400"),
     ("fuzz_optimizer.py", "--count", "300"),
     ("fuzz_plans.py", "--count", "200"),
@@ -33,7 +33,7 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
 )
 """The fuzzers, each with as much work as takes less than a minute."""
 
-ROOMS = {
+AREAS = {
     "analysis": "fuzz_optimizer.py",
     "builder": "fuzz_commands.py",
     "cli": "fuzz_commands.py",
@@ -144,7 +144,7 @@ MUTATED_RULES = (
     "optimizer.rules.sort",
     "optimizer.rules.transpose",
     "optimizer.rules.while_loops",
-    "optimizer.site",
+    "optimizer.pattern_rewriter",
     "optimizer.tuple_edits",
     "optimizer.work",
 )

@@ -1,7 +1,7 @@
 """Families of texts that grow: each row has a function from a size to a text, and a size to test.
 
-`growth.py` measures them. A text of size n is about n times as long as a line, and valid unless the
-name of the family says otherwise.
+`neighbor_pairing.py` measures them. A text of size n is about n times as long as a line, and valid
+unless the name of the family says otherwise.
 """
 
 from __future__ import annotations
@@ -158,24 +158,24 @@ def forward_references(n: int) -> str:
     return entry("\n".join(f"  x{k} = f32[] negate(x{k + 1})" for k in range(n)) + f"\n  x{n} = f32[] negate(p)")
 
 
-def with_frames(names: str, places: str, frames: str, n: int) -> str:
+def with_frames(names: str, positions: str, frames: str, n: int) -> str:
     """Returns a module with n instructions, each in a stack frame of its own.
 
     The rows are those of its tables of stack frames.
     """
-    tables = f'FileNames\n{names}\n\nFunctionNames\n1 "f"\n\nFileLocations\n{places}\n\nStackFrames\n{frames}\n\n'
+    tables = f'FileNames\n{names}\n\nFunctionNames\n1 "f"\n\nFileLocations\n{positions}\n\nStackFrames\n{frames}\n\n'
     body = rows("  x@n = f32[] negate(p), metadata={stack_frame_id=@n}", n)
     return f"HloModule m\n\n{tables}\nENTRY e {{\n  p = f32[] parameter(0)\n{body}\n}}\n"
 
 
 def stack_frames(n: int) -> str:
-    place = "1 {file_name_id=1 function_name_id=1 line=1 end_line=1 column=1 end_column=2}"
-    return with_frames('1 "a.py"', place, rows("@n {file_location_id=1 parent_frame_id=@k}", n), n)
+    position = "1 {file_name_id=1 function_name_id=1 line=1 end_line=1 column=1 end_column=2}"
+    return with_frames('1 "a.py"', position, rows("@n {file_location_id=1 parent_frame_id=@k}", n), n)
 
 
 def file_names(n: int) -> str:
-    places = rows("@n {file_name_id=@n function_name_id=1 line=1 end_line=1 column=1 end_column=2}", n)
-    return with_frames(rows('@n "file@k.py"', n), places, rows("@n {file_location_id=@n parent_frame_id=@n}", n), n)
+    positions = rows("@n {file_name_id=@n function_name_id=1 line=1 end_line=1 column=1 end_column=2}", n)
+    return with_frames(rows('@n "file@k.py"', n), positions, rows("@n {file_location_id=@n parent_frame_id=@n}", n), n)
 
 
 def scheduled(n: int) -> str:

@@ -91,9 +91,9 @@ def nodes(module: Module) -> Iterator[tuple[str, int, int]]:
 
 
 def random_place(document: Document, chance: random.Random) -> tuple[types.Position, types.Range]:
-    place = chance.randrange(len(document.text) + 1)
-    area = document.lines.range(place, min(len(document.text), place + chance.randrange(200)))
-    return document.lines.position(place), area
+    position = chance.randrange(len(document.text) + 1)
+    area = document.lines.range(position, min(len(document.text), position + chance.randrange(200)))
+    return document.lines.position(position), area
 
 
 def ask_view(document: Document, chance: random.Random) -> None:

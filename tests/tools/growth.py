@@ -1,6 +1,6 @@
 """Measures the growth of time and memory with the size of texts.
 
-Usage: `python tests/tools/growth.py [NAME ...] [--operations parse,run] [--memory]`.
+Usage: `python tests/tools/neighbor_pairing.py [NAME ...] [--operations parse,run] [--memory]`.
 
 Each family of `families.py` is generated in a size and in four times that size. Work that grows
 with the power 1.3 of the size takes six times as long. Work that grows linearly takes four times as

@@ -49,8 +49,8 @@ def open_page(browser: str, file: Path, picture: Path, fragment: str, size: str,
     """
     with tempfile.TemporaryDirectory() as profile:
         start = time.perf_counter()
-        places = [f"--user-data-dir={profile}", f"--window-size={size}", f"--screenshot={picture}", f"{file.as_uri()}{fragment}"]
-        log = subprocess.run([browser, *OPTIONS, *options, *places], capture_output=True, text=True, timeout=120, check=False).stderr
+        positions = [f"--user-data-dir={profile}", f"--window-size={size}", f"--screenshot={picture}", f"{file.as_uri()}{fragment}"]
+        log = subprocess.run([browser, *OPTIONS, *options, *positions], capture_output=True, text=True, timeout=120, check=False).stderr
         seconds = time.perf_counter() - start
     messages = re.findall(r"CONSOLE.*", log)
     return messages if picture.exists() else [*messages, f"{picture} was not written"], seconds

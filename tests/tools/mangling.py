@@ -256,17 +256,17 @@ class CommentPlace:
     around: frozenset[int]
 
 
-def _places(text: str) -> dict[str, CommentPlace]:
+def _positions(text: str) -> dict[str, CommentPlace]:
     """Returns the positions of the inserted comments of a text, by their numbers."""
-    items, places = tokens_of(text).items, {}
+    items, positions = tokens_of(text).items, {}
 
     def ended(offset: int) -> int:
         return sum(1 for _, end in items if end <= offset)
 
     for mark in _MARK.finditer(text):
         around = frozenset(ended(start) for start, end in items if start <= mark.start() < end)
-        places[mark[0]] = CommentPlace(ended(mark.start()), around)
-    return places
+        positions[mark[0]] = CommentPlace(ended(mark.start()), around)
+    return positions
 
 
 def _moved(before: str, after: str) -> str | None:
@@ -274,12 +274,12 @@ def _moved(before: str, after: str) -> str | None:
 
     A comment between items must stay there; one inside an item may move before or after the item.
     """
-    places = _places(after)
-    for mark, place in _places(before).items():
-        new_place = places.get(mark)
-        allowed = {place.before, place.before + 1, *place.around} if place.around else {place.before}
-        if new_place is None or new_place.before not in allowed or (new_place.around and not place.around):
-            return f"comment {mark} moved from {place} to {new_place}"
+    positions = _positions(after)
+    for mark, position in _positions(before).items():
+        new_place = positions.get(mark)
+        allowed = {position.before, position.before + 1, *position.around} if position.around else {position.before}
+        if new_place is None or new_place.before not in allowed or (new_place.around and not position.around):
+            return f"comment {mark} moved from {position} to {new_place}"
     return None
 
 

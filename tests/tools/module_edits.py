@@ -116,11 +116,11 @@ def edited(text: str, random: Random, kind: str | None = None) -> str | None:
     Returns None if a few attempts found no edit.
     """
     lines = text.splitlines(keepends=True)
-    places = [_Place(lines, number, line) for number, text in enumerate(lines) if (line := _read(text)) is not None]
+    positions = [_Place(lines, number, line) for number, text in enumerate(lines) if (line := _read(text)) is not None]
     # Most kinds apply to few lines, and some to no line of most modules.
     for name in [kind] if kind else random.sample(tuple(KINDS), len(KINDS)):
-        for place in random.sample(places, len(places))[:40]:
-            found = KINDS[name](place, random)
+        for position in random.sample(positions, len(positions))[:40]:
+            found = KINDS[name](position, random)
             if found is not None and found != text:
                 return found
     return None
@@ -140,8 +140,12 @@ def inferred(text: str, random: Random) -> str | None:
     Returns None if no shape can be left out.
     """
     lines = text.splitlines(keepends=True)
-    places = [_Place(lines, number, line) for number, text in enumerate(lines) if (line := _read(text)) is not None]
-    fit = [place for place in places if place.line.opcode not in ("parameter", "constant") and place.line.shape[0] < place.line.shape[1]]
+    positions = [_Place(lines, number, line) for number, text in enumerate(lines) if (line := _read(text)) is not None]
+    fit = [
+        position
+        for position in positions
+        if position.line.opcode not in ("parameter", "constant") and position.line.shape[0] < position.line.shape[1]
+    ]
     return _without_shape(random.choice(fit)) if fit else None
 
 
@@ -212,13 +216,13 @@ def _another_number(number: str, random: Random) -> str:
     return str(random.choice((value + 1, value - 1, 0, 1, 2, value * 2, value + random.randrange(2, 9), -1, 1000)))
 
 
-def _change_in(place: _Place, span: tuple[int, int], pattern: re.Pattern[str], change: Callable[[str], str], random: Random) -> str | None:
+def _change_in(position: _Place, span: tuple[int, int], pattern: re.Pattern[str], change: Callable[[str], str], random: Random) -> str | None:
     """Returns the module with one match of the pattern in a part of the line changed."""
-    found = list(pattern.finditer(place.line.text, *span))
+    found = list(pattern.finditer(position.line.text, *span))
     if not found:
         return None
     match = random.choice(found)
-    return place.with_part(match.span(), change(match[0]))
+    return position.with_part(match.span(), change(match[0]))
 
 
 def _without_one(text: str, random: Random) -> str:
@@ -244,29 +248,29 @@ def _change_list(parts: list[str], random: Random) -> None:
 
 
 @_edit
-def _operand(place: _Place, random: Random) -> str | None:
+def _operand(position: _Place, random: Random) -> str | None:
     """Removes or repeats an operand, or exchanges two."""
-    operands = _split(place.line.part(place.line.operands))
-    if not operands or place.line.opcode in ("constant", "parameter"):
+    operands = _split(position.line.part(position.line.operands))
+    if not operands or position.line.opcode in ("constant", "parameter"):
         return None
     _change_list(operands, random)
-    return place.with_part(place.line.operands, _joined(operands))
+    return position.with_part(position.line.operands, _joined(operands))
 
 
 @_edit
-def _other_operand(place: _Place, random: Random) -> str | None:
+def _other_operand(position: _Place, random: Random) -> str | None:
     """Replaces an operand by another value of the same computation."""
-    operands = _split(place.line.part(place.line.operands))
-    names = [match["name"] for k in place.body() if (match := _START.match(place.lines[k])) and k != place.number]
-    if not operands or not names or place.line.opcode in ("constant", "parameter"):
+    operands = _split(position.line.part(position.line.operands))
+    names = [match["name"] for k in position.body() if (match := _START.match(position.lines[k])) and k != position.number]
+    if not operands or not names or position.line.opcode in ("constant", "parameter"):
         return None
     name = random.choice(names)
-    operands[random.randrange(len(operands))] = f"%{name}" if f"%{name} = " in "".join(place.lines) else name
-    return place.with_part(place.line.operands, _joined(operands))
+    operands[random.randrange(len(operands))] = f"%{name}" if f"%{name} = " in "".join(position.lines) else name
+    return position.with_part(position.line.operands, _joined(operands))
 
 
 @_edit
-def _dimension(place: _Place, random: Random) -> str | None:
+def _dimension(position: _Place, random: Random) -> str | None:
     """Changes a size of the shape, or adds or removes a dimension."""
 
     def change(sizes: str) -> str:
@@ -283,32 +287,32 @@ def _dimension(place: _Place, random: Random) -> str | None:
             parts[at] = _another_number(parts[at], random) if parts[at].isdigit() else "4"
         return f"[{','.join(parts)}]"
 
-    return _change_in(place, place.line.shape, _SIZES, change, random)
+    return _change_in(position, position.line.shape, _SIZES, change, random)
 
 
 @_edit
-def _element_type(place: _Place, random: Random) -> str | None:
+def _element_type(position: _Place, random: Random) -> str | None:
     common = ("f32", "s32", "pred", "bf16", "f16", "f64", "u32", "c64", "s8", "u8", "s64")
-    return _change_in(place, place.line.shape, _TYPE, lambda _: random.choice(common if random.random() < 0.8 else ARRAY_TYPES), random)
+    return _change_in(position, position.line.shape, _TYPE, lambda _: random.choice(common if random.random() < 0.8 else ARRAY_TYPES), random)
 
 
 @_edit
-def _shape(place: _Place, random: Random) -> str | None:
+def _shape(position: _Place, random: Random) -> str | None:
     """Takes the shape of another instruction, or removes the shape."""
-    others = [line for number in place.body() if number != place.number and (line := _read(place.lines[number]))]
+    others = [line for number in position.body() if number != position.number and (line := _read(position.lines[number]))]
     other = random.choice(others) if others else None
     if random.random() < 0.3 or other is None:
-        return _without_shape(place)
-    return place.with_part(place.line.shape, other.part(other.shape))
+        return _without_shape(position)
+    return position.with_part(position.line.shape, other.part(other.shape))
 
 
-def _without_shape(place: _Place) -> str:
-    opcode = place.line.operands[0] - 1 - len(place.line.opcode)
-    return place.with_part((place.line.shape[0], opcode), "")
+def _without_shape(position: _Place) -> str:
+    opcode = position.line.operands[0] - 1 - len(position.line.opcode)
+    return position.with_part((position.line.shape[0], opcode), "")
 
 
 @_edit
-def _layout(place: _Place, random: Random) -> str | None:
+def _layout(position: _Place, random: Random) -> str | None:
     """Changes a digit, the order, the tiles or the memory space of a layout, or all of it."""
 
     def change(layout: str) -> str:
@@ -326,8 +330,8 @@ def _layout(place: _Place, random: Random) -> str | None:
         random.shuffle(parts)
         return "{" + ",".join(parts) + colon + rest + "}"
 
-    found = _change_in(place, place.line.shape, _LAYOUT, change, random)
-    return found or _change_in(place, place.line.shape, _SIZES, lambda sizes: sizes + _some_layout(sizes, random), random)
+    found = _change_in(position, position.line.shape, _LAYOUT, change, random)
+    return found or _change_in(position, position.line.shape, _SIZES, lambda sizes: sizes + _some_layout(sizes, random), random)
 
 
 def _some_layout(sizes: str, random: Random) -> str:
@@ -337,68 +341,68 @@ def _some_layout(sizes: str, random: Random) -> str:
 
 
 @_edit
-def _number(place: _Place, random: Random) -> str | None:
+def _number(position: _Place, random: Random) -> str | None:
     """Changes a number of an attribute."""
-    return _change_in(place, place.line.attributes, _NUMBER, lambda number: _another_number(number, random), random)
+    return _change_in(position, position.line.attributes, _NUMBER, lambda number: _another_number(number, random), random)
 
 
 @_edit
-def _list(place: _Place, random: Random) -> str | None:
+def _list(position: _Place, random: Random) -> str | None:
     """Removes, repeats or exchanges entries of a list in an attribute."""
-    return _change_in(place, place.line.attributes, re.compile(r"\{[^{}]*\}"), lambda entries: _without_one(entries, random), random)
+    return _change_in(position, position.line.attributes, re.compile(r"\{[^{}]*\}"), lambda entries: _without_one(entries, random), random)
 
 
 @_edit
-def _enum(place: _Place, random: Random) -> str | None:
+def _enum(position: _Place, random: Random) -> str | None:
     """Changes the word that is the value of an attribute."""
-    found = list(_ENUM.finditer(place.line.text, *place.line.attributes))
+    found = list(_ENUM.finditer(position.line.text, *position.line.attributes))
     if not found:
         return None
     match = random.choice(found)
-    name = re.search(r"(\w+)=$", place.line.text[: match.start()])
+    name = re.search(r"(\w+)=$", position.line.text[: match.start()])
     words = _BOOLEANS if match[0] in _BOOLEANS else _WORDS.get(name[1] if name else "", ())
-    return place.with_part(match.span(), random.choice(words)) if words else None
+    return position.with_part(match.span(), random.choice(words)) if words else None
 
 
 @_edit
-def _no_attribute(place: _Place, random: Random) -> str | None:
+def _no_attribute(position: _Place, random: Random) -> str | None:
     """Removes an attribute."""
-    text = place.line.text
-    found = list(_ATTRIBUTE.finditer(text, *place.line.attributes))
+    text = position.line.text
+    found = list(_ATTRIBUTE.finditer(text, *position.line.attributes))
     if not found:
         return None
     match = random.choice(found)
-    end = place.line.attributes[1]
+    end = position.line.attributes[1]
     at = match.end()
     while at < end and text[at] not in ", ":
         at = _closing(text, at) if text[at] in "([{" else at + 1
-    return place.with_part((match.start(), at), "")
+    return position.with_part((match.start(), at), "")
 
 
 @_edit
-def _opcode(place: _Place, random: Random) -> str | None:
+def _opcode(position: _Place, random: Random) -> str | None:
     """Changes the opcode to another with as many operands."""
-    here = OPS.get(place.line.opcode)
-    if here is None or place.line.opcode in ("constant", "parameter"):
+    here = OPS.get(position.line.opcode)
+    if here is None or position.line.opcode in ("constant", "parameter"):
         return None
     alike = [name for name, op in OPS.items() if op.arity == here.arity and name != here.name]
-    start = place.line.operands[0] - 1 - len(place.line.opcode)
-    return place.with_part((start, place.line.operands[0] - 1), random.choice(alike)) if alike else None
+    start = position.line.operands[0] - 1 - len(position.line.opcode)
+    return position.with_part((start, position.line.operands[0] - 1), random.choice(alike)) if alike else None
 
 
 @_edit
-def _immediate(place: _Place, random: Random) -> str | None:
+def _immediate(position: _Place, random: Random) -> str | None:
     """Changes a parameter number, or a number in a constant."""
-    if place.line.opcode not in ("constant", "parameter"):
+    if position.line.opcode not in ("constant", "parameter"):
         return None
-    return _change_in(place, place.line.operands, re.compile(r"\b[0-9]+\b"), lambda number: _another_number(number, random), random)
+    return _change_in(position, position.line.operands, re.compile(r"\b[0-9]+\b"), lambda number: _another_number(number, random), random)
 
 
 @_edit
-def _called(place: _Place, random: Random) -> str | None:
+def _called(position: _Place, random: Random) -> str | None:
     """Calls another computation."""
-    names = re.findall(r"^(?:ENTRY )?(%?[\w.\-]+) (?:\([^\n]*)?\{$", "".join(place.lines), re.MULTILINE)
-    found = list(_CALLED.finditer(place.line.text, *place.line.attributes))
+    names = re.findall(r"^(?:ENTRY )?(%?[\w.\-]+) (?:\([^\n]*)?\{$", "".join(position.lines), re.MULTILINE)
+    found = list(_CALLED.finditer(position.line.text, *position.line.attributes))
     if not found or not names:
         return None
     match = random.choice(found)
@@ -407,48 +411,48 @@ def _called(place: _Place, random: Random) -> str | None:
         if not parts:
             return None
         parts[random.randrange(len(parts))] = random.choice(names)
-        return place.with_part(match.span("names"), "{" + _joined(parts) + "}")
-    return place.with_part(match.span("names"), random.choice(names))
+        return position.with_part(match.span("names"), "{" + _joined(parts) + "}")
+    return position.with_part(match.span("names"), random.choice(names))
 
 
 @_edit
-def _control_predecessor(place: _Place, random: Random) -> str | None:
+def _control_predecessor(position: _Place, random: Random) -> str | None:
     """Removes or adds a control dependency."""
-    found = _PREDECESSORS.search(place.line.text, *place.line.attributes)
+    found = _PREDECESSORS.search(position.line.text, *position.line.attributes)
     if found and random.random() < 0.7:
         names = _split(found["names"])
         del names[random.randrange(len(names)) :]
-        return place.with_part(found.span(), ", control-predecessors={" + _joined(names) + "}" if names else "")
-    names = [match["name"] for k in place.body() if k != place.number and (match := _START.match(place.lines[k]))]
+        return position.with_part(found.span(), ", control-predecessors={" + _joined(names) + "}" if names else "")
+    names = [match["name"] for k in position.body() if k != position.number and (match := _START.match(position.lines[k]))]
     if found or not names:
         return None
-    end = place.line.attributes[1]
-    here = place.line.text[:end].rstrip(", ")
+    end = position.line.attributes[1]
+    here = position.line.text[:end].rstrip(", ")
     more = f", control-predecessors={{{random.choice(names)}}}"
-    return place.with_part((len(here), len(here)), more)
+    return position.with_part((len(here), len(here)), more)
 
 
 @_edit
-def _groups(place: _Place, random: Random) -> str | None:
+def _groups(position: _Place, random: Random) -> str | None:
     """Changes the groups of devices: a number, an entry or a group."""
-    found = _GROUPS.search(place.line.text, *place.line.attributes)
+    found = _GROUPS.search(position.line.text, *position.line.attributes)
     if found is None:
         return None
     start, end = found.span("groups")
     kind = random.randrange(3)
     if kind == 0 and found["groups"].startswith("{"):
-        return place.with_part((start, end), _without_one(found["groups"], random))
+        return position.with_part((start, end), _without_one(found["groups"], random))
     if kind == 1 and found["groups"].startswith("{"):
-        return place.with_part((start, end), random.choice(("{}", "{{0}}", "{{0,1}}", "{{0},{1}}", "{{0,1},{2,3}}", "[2,1]<=[2]", "[1,2]<=[2]")))
-    return _change_in(place, (start, end), re.compile(r"[0-9]+"), lambda number: _another_number(number, random), random)
+        return position.with_part((start, end), random.choice(("{}", "{{0}}", "{{0,1}}", "{{0},{1}}", "{{0,1},{2,3}}", "[2,1]<=[2]", "[1,2]<=[2]")))
+    return _change_in(position, (start, end), re.compile(r"[0-9]+"), lambda number: _another_number(number, random), random)
 
 
 @_edit
-def _sharding(place: _Place, random: Random) -> str | None:
+def _sharding(position: _Place, random: Random) -> str | None:
     """Changes a number of a sharding, or adds a sharding."""
-    found = _SHARDING.search(place.line.text, *place.line.attributes)
+    found = _SHARDING.search(position.line.text, *position.line.attributes)
     if found is not None:
-        return _change_in(place, found.span("sharding"), re.compile(r"[0-9]+"), lambda number: _another_number(number, random), random)
+        return _change_in(position, found.span("sharding"), re.compile(r"[0-9]+"), lambda number: _another_number(number, random), random)
     some = (
         "{replicated}",
         "{maximal device=0}",
@@ -458,54 +462,54 @@ def _sharding(place: _Place, random: Random) -> str | None:
         "{manual}",
         "{{replicated}, {replicated}}",
     )
-    end = len(place.line.text[: place.line.attributes[1]].rstrip(", "))
-    return place.with_part((end, end), f", sharding={random.choice(some)}")
+    end = len(position.line.text[: position.line.attributes[1]].rstrip(", "))
+    return position.with_part((end, end), f", sharding={random.choice(some)}")
 
 
 # ---- edits of a computation -------------------------------------------------------------------------------------------
 
 
 @_edit
-def _position(place: _Place, random: Random) -> str | None:
+def _position(position: _Place, random: Random) -> str | None:
     """Moves the instruction to another position in its computation."""
-    body = place.body()
+    body = position.body()
     if len(body) < 2:
         return None
-    lines = list(place.lines)
-    line = lines.pop(place.number)
+    lines = list(position.lines)
+    line = lines.pop(position.number)
     lines.insert(random.choice(body), line)
     return "".join(lines)
 
 
 @_edit
-def _root(place: _Place, random: Random) -> str | None:
+def _root(position: _Place, random: Random) -> str | None:
     """Marks another instruction as the root, or none."""
-    lines = list(place.lines)
-    for number in place.body():
+    lines = list(position.lines)
+    for number in position.body():
         lines[number] = re.sub(r"^(\s*)ROOT ", r"\1", lines[number])
     if random.random() < 0.8:
-        lines[place.number] = re.sub(r"^(\s*)", r"\1ROOT ", lines[place.number])
+        lines[position.number] = re.sub(r"^(\s*)", r"\1ROOT ", lines[position.number])
     return "".join(lines)
 
 
 @_edit
-def _no_instruction(place: _Place, random: Random) -> str | None:
+def _no_instruction(position: _Place, random: Random) -> str | None:
     """Removes an instruction; its users use one of its operands instead, if there is one."""
-    operands = _split(place.line.part(place.line.operands))
-    rest = "".join([*place.lines[: place.number], *place.lines[place.number + 1 :]])
-    if not operands or place.line.opcode in ("constant", "parameter"):
+    operands = _split(position.line.part(position.line.operands))
+    rest = "".join([*position.lines[: position.number], *position.lines[position.number + 1 :]])
+    if not operands or position.line.opcode in ("constant", "parameter"):
         return rest
     other = operands[random.randrange(len(operands))].split()[-1].lstrip("%")
-    return re.sub(rf"(?<![\w.\-=]){re.escape(place.line.name)}(?![\w.\-])", other.replace("\\", ""), rest)
+    return re.sub(rf"(?<![\w.\-=]){re.escape(position.line.name)}(?![\w.\-])", other.replace("\\", ""), rest)
 
 
 # ---- edits of the header ----------------------------------------------------------------------------------------------
 
 
 @_edit
-def _header(place: _Place, random: Random) -> str | None:
+def _header(position: _Place, random: Random) -> str | None:
     """Changes a number of the header: in aliases, the entry's layout, or device counts."""
-    text = "".join(place.lines)
+    text = "".join(position.lines)
     header = _HEADER.search(text)
     if header is None:
         return None

@@ -192,8 +192,8 @@ class Mutator:
             kind = kind_of(module)
             for owner, classes, function in outermost_functions(tree):
                 if self._is_chosen(f"{module}.{owner}"):
-                    places = checks_of(module, owner, function) if kind == "checks" else function_mutations(module, owner, function)
-                    for mutation in places:
+                    locations = checks_of(module, owner, function) if kind == "checks" else function_mutations(module, owner, function)
+                    for mutation in locations:
                         tests = self.reaching.get(LINES.get((module, mutation.statement), -1), ())
                         result.append((mutation, Swap(mutation, classes, function, functions), list(tests)))
             if kind == "lines":
@@ -293,9 +293,9 @@ class Mutator:
         while waiting or running:
             while waiting and free:
                 candidate = mutation, change, reaching = waiting.pop()
-                tests = self._in_order(mutation, reaching, self.options.seconds * (_PATIENCE if mutation.place in patient else 1))
+                tests = self._in_order(mutation, reaching, self.options.seconds * (_PATIENCE if mutation.location in patient else 1))
                 if not tests:
-                    self.unreached.append(mutation.place)
+                    self.unreached.append(mutation.location)
                     continue
                 slot = free.pop()
                 if not (child := os.fork()):
@@ -307,18 +307,18 @@ class Mutator:
             slot, candidate, tests = running.pop(child)
             mutation, _, reaching = candidate
             free.append(slot)
-            if status == 0 and mutation.place not in patient and len(tests) < len(reaching):
+            if status == 0 and mutation.location not in patient and len(tests) < len(reaching):
                 # The number of tests that fit into the time depends on the load of the machine,
                 # so the mutation gets more time.
-                patient.add(mutation.place)
+                patient.add(mutation.location)
                 waiting.append(candidate)
                 continue
             test = tests[struct.unpack_from("I", shared, 4 * slot)[0]]
             if status == 0:
-                self.unnoticed.append(f"{mutation.place} ({len(tests)} tests)")
+                self.unnoticed.append(f"{mutation.location} ({len(tests)} tests)")
                 say(f"unnoticed {self.unnoticed[-1]}")
             elif os.waitstatus_to_exitcode(status) == _CANNOT:
-                say(f"cannot be tried: {mutation.place}")
+                say(f"cannot be tried: {mutation.location}")
             else:
                 known = self.killers[mutation.owner]
                 known.pop(test, None)

@@ -29,11 +29,11 @@ def first_disagreement(ours: Array, theirs: Array, tolerance: Tolerance) -> str:
         wrong = ~_agree(ours.astype(np.float64), theirs.astype(np.float64), tolerance, tiny)
     else:
         wrong = ours != theirs
-    places = np.argwhere(wrong)
-    if not len(places):
+    positions = np.argwhere(wrong)
+    if not len(positions):
         return ""
-    at = tuple(int(k) for k in places[0])
-    return f"at {list(at)} ({len(places)} of {ours.size}): ours {ours[at]!r}, XLA's {theirs[at]!r}"
+    at = tuple(int(k) for k in positions[0])
+    return f"at {list(at)} ({len(positions)} of {ours.size}): ours {ours[at]!r}, XLA's {theirs[at]!r}"
 
 
 def _agree(ours: Array, theirs: Array, tolerance: Tolerance, tiny: float) -> Array:

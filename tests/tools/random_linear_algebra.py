@@ -77,9 +77,9 @@ def dot(d: Draw) -> Instance:
         total = [*batch, *contracted, *free]
         order = d.shuffled(range(len(total)))
         # The free dimensions keep their order, which is that of the result.
-        places = sorted(order.index(k) for k in range(len(batch) + len(contracted), len(total)))
-        for k, place in zip(range(len(batch) + len(contracted), len(total)), places, strict=True):
-            order[place] = k
+        positions = sorted(order.index(k) for k in range(len(batch) + len(contracted), len(total)))
+        for k, position in zip(range(len(batch) + len(contracted), len(total)), positions, strict=True):
+            order[position] = k
         numbers = range(len(batch) + len(contracted))
         where = [order.index(k) for k in numbers]
         return [total[k] for k in order], where[: len(batch)], where[len(batch) :]

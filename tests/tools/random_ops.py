@@ -193,14 +193,14 @@ def expression(d: Draw) -> Instance:
     """
     element_type, sizes, x = d.type((*INTEGERS, *FLOATS)), d.sizes(), Instance()
     kind = NUMBERS[element_type].kind
-    place = d.pick(("alone", "fusion", "call", "map"))
-    shape = shape_text(element_type, () if place == "map" else sizes)
+    position = d.pick(("alone", "fusion", "call", "map"))
+    shape = shape_text(element_type, () if position == "map" else sizes)
     # No intermediate result is subnormal; XLA:CPU would treat it as zero.
     style = "whole" if kind == "float" else "wild"
     operands = [x.argument(element_type, d.numbers(element_type, sizes, style)) for _ in range(3)]
-    known = operands if place == "alone" else ["a", "b", "c"]
-    lines = [] if place == "alone" else [f"{name} = {shape} parameter({k})" for k, name in enumerate(known)]
-    prefix = "$" if place == "alone" else ""
+    known = operands if position == "alone" else ["a", "b", "c"]
+    lines = [] if position == "alone" else [f"{name} = {shape} parameter({k})" for k, name in enumerate(known)]
+    prefix = "$" if position == "alone" else ""
     for k in range(d.between(2, 7)):
         opcode = d.pick(_EXPRESSIONS[kind])
         if opcode == "abs" and lines and " multiply(" in lines[-1]:
@@ -217,16 +217,16 @@ def expression(d: Draw) -> Instance:
             made = f"{opcode}({a})" if opcode in _OF_ONE_OPERAND else f"{opcode}({a}, {b})"
         lines.append(f"{prefix}v{k} = {shape} {made}")
         known = [*known, f"{prefix}v{k}"]
-    if place == "fusion" and not all(re.search(rf"[( ]{name}[,)]", "\n".join(lines)) for name in known[:3]):
+    if position == "fusion" and not all(re.search(rf"[( ]{name}[,)]", "\n".join(lines)) for name in known[:3]):
         # Unused parameters are errors there, too.
-        place = "call"
-    if place == "alone":
+        position = "call"
+    if position == "alone":
         x.lines += lines
         return x.gives(shape, f"copy({known[-1]})")
     lines[-1] = f"ROOT {lines[-1]}"
     x.computations.append("$f {\n" + "".join(f"  {line}\n" for line in lines) + "}\n")
-    attributes = {"fusion": "kind=kLoop, calls=$f", "call": "to_apply=$f", "map": f"dimensions={_list(range(len(sizes)))}, to_apply=$f"}[place]
-    return x.gives(shape_text(element_type, sizes), f"{place}({', '.join(operands)}), {attributes}")
+    attributes = {"fusion": "kind=kLoop, calls=$f", "call": "to_apply=$f", "map": f"dimensions={_list(range(len(sizes)))}, to_apply=$f"}[position]
+    return x.gives(shape_text(element_type, sizes), f"{position}({', '.join(operands)}), {attributes}")
 
 
 # ---- conversions ------------------------------------------------------------------------------------------------------

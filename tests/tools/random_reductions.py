@@ -119,12 +119,12 @@ def variadic_reduce(d: Draw) -> Instance:
     dimensions = d.shuffled(d.subset(range(len(sizes))))
     if dimensions and d.chance(0.1):
         sizes = [d.pick((33, 65, 100)) if k == dimensions[0] else min(size, 2) for k, size in enumerate(sizes)]
-    value, place = shape_text(element_type, ()), shape_text(index, ())
+    value, position = shape_text(element_type, ()), shape_text(index, ())
     x.computations.append(
-        f"$f {{\n  a = {value} parameter(0)\n  i = {place} parameter(1)\n  b = {value} parameter(2)\n  j = {place} parameter(3)\n"
+        f"$f {{\n  a = {value} parameter(0)\n  i = {position} parameter(1)\n  b = {value} parameter(2)\n  j = {position} parameter(3)\n"
         "  gt = pred[] compare(a, b), direction=GT\n  eq = pred[] compare(a, b), direction=EQ\n  before = pred[] compare(i, j), direction=LT\n"
         "  tie = pred[] and(eq, before)\n  keep = pred[] or(gt, tie)\n"
-        f"  v = {value} select(keep, a, b)\n  k = {place} select(keep, i, j)\n  ROOT t = ({value}, {place}) tuple(v, k)\n}}\n"
+        f"  v = {value} select(keep, a, b)\n  k = {position} select(keep, i, j)\n  ROOT t = ({value}, {position}) tuple(v, k)\n}}\n"
     )
     made = [size for k, size in enumerate(sizes) if k not in dimensions]
     operands = [
@@ -339,9 +339,9 @@ class _Places:
         rank = len(self.sizes)
         shared = min(rank, len(batch), d.pick((0, 0, 0, 1, 2)))
         self.operand_batching = sorted(d.random.sample(range(rank), shared))
-        batching_places = d.random.sample(range(len(batch)), shared)
-        for dimension, place in zip(self.operand_batching, batching_places, strict=True):
-            batch[place] = self.sizes[dimension]
+        batching_positions = d.random.sample(range(len(batch)), shared)
+        for dimension, position in zip(self.operand_batching, batching_positions, strict=True):
+            batch[position] = self.sizes[dimension]
         others = [k for k in range(rank) if k not in self.operand_batching]
         # Dimensions with slices of size 1 can be dropped from the result, which requires an
         # element in the operand.
@@ -359,7 +359,7 @@ class _Places:
             self.vector_dim = len(batch)
         else:
             self.indices_sizes.insert(self.vector_dim, len(self.index_map))
-        self.indices_batching = [place + (place >= self.vector_dim) for place in batching_places]
+        self.indices_batching = [position + (position >= self.vector_dim) for position in batching_positions]
         rank_of_slices = len(batch) + len(self.window)
         self.offset_dims = sorted(d.random.sample(range(rank_of_slices), len(self.window)))
 

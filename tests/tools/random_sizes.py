@@ -60,10 +60,10 @@ def random_sizes_text(random: Random) -> str:
     parameters = "".join(f"  {parameter} parameter({k})\n" for k, parameter in enumerate(_PARAMETERS))
     shape, result = random.choice([("f32[5]", body.fixed), ("f32[<=5]", body.dynamic), ("s32[]", body.numbers)])
     root = f"  ROOT root = ({shape}) tuple({random.choice(result)})\n"
-    place = random.choice(("entry", "call", "loop"))
-    if place == "entry":
+    position = random.choice(("entry", "call", "loop"))
+    if position == "entry":
         return f"{_ADD}ENTRY e {{\n{parameters}{lines}{root}}}\n"
-    if place == "call":
+    if position == "call":
         return f"{_ADD}f {{\n{parameters}{lines}{root}}}\nENTRY e {{\n{parameters}  ROOT r = ({shape}) call(x, y, n, m), to_apply=f\n}}\n"
     taken = "".join(f"  {parameter} get-tuple-element(s), index={k}\n" for k, parameter in enumerate(["i = s32[]", *_PARAMETERS]))
     next_state = f"tuple(next, {random.choice(body.fixed)}, y, {random.choice(body.numbers)}, m)"

@@ -127,10 +127,10 @@ class Generator:
     def _tables(self) -> str:
         self.frames = self.r.randint(1, 4)
         rows = "\n".join(f"{k} {{file_location_id={k} parent_frame_id={k}}}" for k in range(1, self.frames + 1))
-        places = "\n".join(
+        positions = "\n".join(
             f"{k} {{file_name_id=1 function_name_id=1 line={k} end_line={k} column=1 end_column=9}}" for k in range(1, self.frames + 1)
         )
-        return f'FileNames\n1 "a.py"\n\nFunctionNames\n1 "f"\n\nFileLocations\n{places}\n\nStackFrames\n{rows}\n\n\n'
+        return f'FileNames\n1 "a.py"\n\nFunctionNames\n1 "f"\n\nFileLocations\n{positions}\n\nStackFrames\n{rows}\n\n\n'
 
     def _computation(self, name: str, instructions: int, *, entry: bool = False) -> str:
         r, body = self.r, Body()

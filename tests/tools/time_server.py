@@ -50,26 +50,26 @@ def measure(file: str) -> None:
         opened = time.perf_counter() - start
         print(f"{file}: {len(text):,} characters, {len(lines):,} lines, {len(found)} findings")
         print(f"  open: symbols after {symbols:.2f} s, findings after {opened:.2f} s")
-        places = [k for k, line in enumerate(lines) if " = " in line and "(" in line]
+        positions = [k for k, line in enumerate(lines) if " = " in line and "(" in line]
         version = 1
         times: dict[str, list[float]] = {}
         for k in range(_EDITS):
-            line = places[(2 * k + 1) * len(places) // (2 * _EDITS)]
+            line = positions[(2 * k + 1) * len(positions) // (2 * _EDITS)]
             column = lines[line].index("(")
             here = {"line": line, "character": column}
             name_end = {"line": line, "character": lines[line].index(" = ")}
             for name, method, params in requests(line, column - 1, len(lines) - 1):
                 # First an edit that breaks the text, then one that keeps it valid. The server has
                 # not seen either text before.
-                for kind, typed, place in (("broken", f"({version}", here), ("sound", f".{version}", name_end)):
+                for kind, typed, position in (("broken", f"({version}", here), ("sound", f".{version}", name_end)):
                     version += 1
                     start = time.perf_counter()
-                    end = {"line": line, "character": place["character"] + len(typed)}
-                    client.change("file:///m.hlo", version, {"range": {"start": place, "end": place}, "text": typed})
+                    end = {"line": line, "character": position["character"] + len(typed)}
+                    client.change("file:///m.hlo", version, {"range": {"start": position, "end": position}, "text": typed})
                     client.about(method, "file:///m.hlo", **params)
                     times.setdefault(f"{name}, {kind}", []).append(time.perf_counter() - start)
                     version += 1
-                    client.change("file:///m.hlo", version, {"range": {"start": place, "end": end}, "text": ""})
+                    client.change("file:///m.hlo", version, {"range": {"start": position, "end": end}, "text": ""})
                     # Typing has pauses, in which the server reads the text.
                     time.sleep(_PAUSE)
         for name, taken in times.items():

@@ -116,9 +116,9 @@ class AnnotationMethods(Emitter):
         changes = {name: self._annotation(name, value, x) for name, value in given.items() if value is not None}
         metadata_text = x.metadata_text if metadata is None else self._metadata_text(metadata)
         configuration = x.backend_config if backend_config is None else self._configuration(backend_config)
-        place = self._innermost()._place
-        if place is not None:
-            place[0].update(x, attributes=changes, metadata_text=metadata_text, backend_config=configuration)
+        position = self._innermost()._position
+        if position is not None:
+            position[0].update(x, attributes=changes, metadata_text=metadata_text, backend_config=configuration)
         else:
             set_annotations(x, Annotations(x.attributes.changed(changes) if changes else x.attributes, metadata_text, configuration))
         if _ASYNC_START in (x.op.name, x.op.update_of, x.op.done_of) and x.called:
@@ -162,9 +162,9 @@ class AnnotationMethods(Emitter):
         self._require(
             same, "T003", "shape", f"only the layout may change: the result is {x.shape.text_without_layout}, not {result.text_without_layout}"
         )
-        place = self._innermost()._place
-        if place is not None:
-            place[0].update(x, shape=result)
+        position = self._innermost()._position
+        if position is not None:
+            position[0].update(x, shape=result)
         else:
             set_field(x, "shape", result)
         return op
@@ -185,9 +185,9 @@ class AnnotationMethods(Emitter):
         before = [self._operand(predecessor, "predecessors") for predecessor in self._list(predecessors, "predecessors")]
         value = tuple(dict.fromkeys((*x.control_predecessors, *before))) or None
         self._is_ordered = False
-        place = self._innermost()._place
-        if place is not None:
-            place[0].update(x, attributes={"control-predecessors": value})
+        position = self._innermost()._position
+        if position is not None:
+            position[0].update(x, attributes={"control-predecessors": value})
         else:
             set_field(x, "attributes", x.attributes.changed({"control-predecessors": value}))
         return op

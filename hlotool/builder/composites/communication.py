@@ -286,8 +286,8 @@ class CommunicationMethods(CollectiveReductionMethods):
         return op
 
     def _configure(self, x: Instruction, backend_config: str | None) -> None:
-        place = self._innermost()._place
-        if place is None:
+        position = self._innermost()._position
+        if position is None:
             set_field(x, "backend_config", backend_config)
         else:
-            place[0].update(x, backend_config=backend_config)
+            position[0].update(x, backend_config=backend_config)

@@ -67,7 +67,7 @@ class HeaderMethods(ComputationMethods):
         >>> b.finish_entry(b.constant(1.0))
         <computation demo with 1 instruction>
         """
-        self._require(self is self._state.entry and self._place is None, "S010", "", "this is not the builder of the entry computation")
+        self._require(self is self._state.entry and self._position is None, "S010", "", "this is not the builder of the entry computation")
         if root is not None:
             self.set_root(root)
         entry, state = self._finish(), self._state

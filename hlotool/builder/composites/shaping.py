@@ -58,12 +58,12 @@ class ShapingMethods(SelectionMethods):
                [2, 2, 2]], dtype=int32)
         """
         x, sizes = self._operand(operand, "operand"), self._integers(out_dim_size, "out_dim_size")
-        places = self._dimensions(broadcast_dimensions, len(sizes), "broadcast_dimensions")
+        positions = self._dimensions(broadcast_dimensions, len(sizes), "broadcast_dimensions")
         try:
-            shape, kept = in_dimensions(x.shape, sizes, places)
+            shape, kept = in_dimensions(x.shape, sizes, positions)
         except Violation as violation:
             self._refuse(violation)
-        return Op(self._innermost(), self._repeated(x, kept, [places[k] for k in kept], shape))
+        return Op(self._innermost(), self._repeated(x, kept, [positions[k] for k in kept], shape))
 
     # ---- the same elements in other dimensions --------------------------------------------------
 

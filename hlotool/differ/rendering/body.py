@@ -16,7 +16,7 @@ from hlotool.opdefs.traits import STRUCTURAL
 __all__ = ["entry_rows", "section_rows"]
 
 _MOST_NAMES = 6
-_MOST_ALIKE = 2
+_MOST_SIMILAR = 2
 _MOST_ENTRIES = 40
 _MOST_ASIDES = 3
 # The limits for long reports, which begin with numbers.
@@ -31,16 +31,16 @@ def section_rows(report: Report, layout: Layout) -> Iterator[Iterator[Row]]:
 
 def entry_rows(report: Report, entry: Entry, width: int) -> Iterator[Row]:
     """Yields a line for each side of a difference, or one line for both."""
-    room = width and max(1, width - 4)
+    available = width and max(1, width - 4)
     old, new = report.pair_lines(entry)
     parts: tuple[list[Interval], list[Interval]] = ([], [])
     if old and new:
         parts = changed_parts(old, new, report.renamed(entry))
     is_strong = is_similar(old, new, parts)
     if old:
-        yield _marked("-", *fitted(old, parts[0], room), is_strong=is_strong)
+        yield _marked("-", *fitted(old, parts[0], available), is_strong=is_strong)
     if new:
-        yield _marked("+" if old or entry.left < 0 else "~", *fitted(new, parts[1], room), is_strong=is_strong)
+        yield _marked("+" if old or entry.left < 0 else "~", *fitted(new, parts[1], available), is_strong=is_strong)
 
 
 class _Body:
@@ -48,20 +48,20 @@ class _Body:
         self.report = report
         self.layout = layout
         self.is_short = report.is_long and not layout.show_all
-        self.room = _MOST_ENTRIES
+        self.available = _MOST_ENTRIES
 
     def blocks(self) -> Iterator[Iterator[Row]]:
         report, show_all = self.report, self.layout.show_all
         sections = [section for section in report.sections if show_all or not section.is_one_sided]
-        side_issues = self._told_in_numbers(sections)
+        side_issues = self._counted_only(sections)
         sections = [_without(section, side_issues) for section in self._ordered(sections)]
         sections = [section for section in sections if section.groups or section.has_new_root]
         left_out: list[Section] = []
-        for section, alike in rolled_up(sections) if not show_all else [(section, []) for section in sections]:
-            if self.room > 0 or show_all:
-                yield self._section(section, alike)
+        for section, similar in rolled_up(sections) if not show_all else [(section, []) for section in sections]:
+            if self.available > 0 or show_all:
+                yield self._section(section, similar)
             else:
-                left_out += [section, *alike]
+                left_out += [section, *similar]
         if not show_all:
             one_sided = [section for section in report.sections if section.is_one_sided]
             yield self._one_sided([section for section in one_sided if section.right < 0], "-", "only on the left")
@@ -71,7 +71,7 @@ class _Body:
             more = count_of(sum(section.size for section in left_out), "more difference")
             yield iter([Row(".", f"... and {more} in {count_of(len(left_out), 'computation')} (--show-all)")])
 
-    def _told_in_numbers(self, sections: Sequence[Section]) -> list[Group]:
+    def _counted_only(self, sections: Sequence[Section]) -> list[Group]:
         """Returns the changes to summarize in one line per kind.
 
         These are the changes that do not affect the computed values, provided that others do.
@@ -97,7 +97,7 @@ class _Body:
 
     # ---- sections -------------------------------------------------------------------------------
 
-    def _section(self, section: Section, alike: Sequence[Section]) -> Iterator[Row]:
+    def _section(self, section: Section, similar: Sequence[Section]) -> Iterator[Row]:
         report = self.report
         yield Row("@", report.title(section.left, section.right))
         if section.has_new_root:
@@ -109,9 +109,9 @@ class _Body:
             yield from self._in_context(section.groups)
         else:
             yield from (row for group in section.groups for row in self._group(group))
-        if alike:
-            names = listed([report.title(other.left, other.right) for other in alike], _MOST_NAMES)
-            yield Row(".", f"  ... and the same in {count_of(len(alike), 'other computation')}: {names}")
+        if similar:
+            names = listed([report.title(other.left, other.right) for other in similar], _MOST_NAMES)
+            yield Row(".", f"  ... and the same in {count_of(len(similar), 'other computation')}: {names}")
 
     def _summarized(self, groups: Sequence[Group]) -> Iterator[Row]:
         """Yields the rows of as many groups as fit, with summary lines for the others."""
@@ -127,7 +127,7 @@ class _Body:
                 groups = [group for group in groups if group.mark != mark]
                 members = [nodes[max(entry.left, entry.right)] for group in one_sided for entry in group.entries]
                 yield Row(mark, f"  {mark} {len(members):,} {word}: {opcode_list(members, _MOST_NAMES)}")
-                self.room -= 1
+                self.available -= 1
         number = len(groups) if len(groups) <= _MOST_GROUPS + 1 else _MOST_GROUPS
         for group in groups[:number]:
             yield from self._group(group)
@@ -141,18 +141,18 @@ class _Body:
             what = "moved, otherwise unchanged" if group.pattern == "moved" else "rescheduled"
             names = listed([report.name(entry.right) for entry in entries], _MOST_NAMES)
             yield Row("~", f"  ~ {count_of(len(entries), 'instruction')} {what}: {names}")
-            self.room -= 1
+            self.available -= 1
             return
         number = self._number_of(group)
         for entry in entries[:number]:
             yield from self._entry(entry)
-        self.room -= number
+        self.available -= number
         yield from self._rest(group, number)
 
     def _number_of(self, group: Group) -> int:
         """Returns the number of entries of a group to show."""
         entries = group.entries
-        most = 1 if group.is_side_issue or group.is_one_sided or self.is_short else _MOST_ALIKE
+        most = 1 if group.is_side_issue or group.is_one_sided or self.is_short else _MOST_SIMILAR
         return len(entries) if self.layout.show_all or len(entries) <= most + 1 else most
 
     def _rest(self, group: Group, number: int) -> Iterator[Row]:
@@ -173,19 +173,19 @@ class _Body:
         others = [group for group in groups if not _is_line(group) or self.layout.show_all]
         entries = sorted((entry for group in others for entry in group.entries[: self._number_of(group)]), key=lambda entry: entry.position)
         ends = {group.entries[self._number_of(group) - 1][:2]: group for group in others}
-        told = {node for entry in entries for node in entry[:2]}
+        reported = {node for entry in entries for node in entry[:2]}
         last = (-2, -2)
         for entry in entries:
-            before = self._neighbors(entry, -self.layout.context, told)
+            before = self._neighbors(entry, -self.layout.context, reported)
             first = before[0] if before else entry[:2]
             if last != (-2, -2) and not any(a >= 0 and a == b + 1 for a, b in zip(first, last, strict=True)):
                 yield Row(".", "    ...")
             yield from map(self._neighbor, before)
             yield from self._entry(entry)
-            self.room -= 1
-            after = self._neighbors(entry, self.layout.context, told)
+            self.available -= 1
+            after = self._neighbors(entry, self.layout.context, reported)
             yield from map(self._neighbor, after)
-            told.update(node for pair in (*before, *after) for node in pair)
+            reported.update(node for pair in (*before, *after) for node in pair)
             last = after[-1] if after else entry[:2]
             group = ends.get(entry[:2])
             if group is not None:
@@ -193,7 +193,7 @@ class _Body:
         for group in lines:
             yield from self._group(group)
 
-    def _neighbors(self, entry: Entry, number: int, told: Collection[int]) -> list[tuple[int, int]]:
+    def _neighbors(self, entry: Entry, number: int, reported: Collection[int]) -> list[tuple[int, int]]:
         """Returns up to `number` pairs after an entry, or before it if `number` is negative.
 
         The pairs are adjacent in a module that contains the entry. They end before the first pair
@@ -205,7 +205,7 @@ class _Body:
         step = 1 if number > 0 else -1
         neighbors: list[tuple[int, int]] = []
         for other in range(node + step, node + number + step, step):
-            if other not in graph.members[graph.home[node]] or other in told:
+            if other not in graph.members[graph.home[node]] or other in reported:
                 break
             neighbors.append((other, partner[other]) if other < graph.split else (partner[other], other))
         return neighbors if step > 0 else neighbors[::-1]

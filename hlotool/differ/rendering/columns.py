@@ -25,7 +25,7 @@ class Columns:
 
     def __init__(self, report: Report, width: int) -> None:
         self._report = report
-        self._room = max(_NARROWEST, (width - _MARGIN - _GUTTER) // 2) if width else 0
+        self._available = max(_NARROWEST, (width - _MARGIN - _GUTTER) // 2) if width else 0
 
     def of(self, entry: Entry) -> Row:
         """Returns the row of a difference."""
@@ -35,22 +35,22 @@ class Columns:
         if old and new:
             parts = changed_parts(old, new, report.renamed(entry))
         gutter = "<" if entry.right < 0 else ">" if entry.left < 0 else "~" if report.is_one_line(entry) else "|"
-        left, right = (fitted(text, intervals, self._room) for text, intervals in ((old, parts[0]), (new, parts[1])))
+        left, right = (fitted(text, intervals, self._available) for text, intervals in ((old, parts[0]), (new, parts[1])))
         return self._row(gutter, left, right, is_strong=is_similar(old, new, parts))
 
     def context(self, left: int, right: int) -> Row:
         """Returns the row of an unchanged pair or a single instruction; -1 means no instruction."""
-        lines = [cut(self._report.lines.of(node), self._room) if node >= 0 else "" for node in (left, right)]
+        lines = [cut(self._report.lines.of(node), self._available) if node >= 0 else "" for node in (left, right)]
         return Row(" ", self._text(" ", *lines))
 
     def _text(self, gutter: str, left: str, right: str) -> str:
-        return f"{' ' * _MARGIN}{left:<{self._room}} {gutter} {right}".rstrip()
+        return f"{' ' * _MARGIN}{left:<{self._available}} {gutter} {right}".rstrip()
 
     def _row(self, gutter: str, left: tuple[str, list[Interval]], right: tuple[str, list[Interval]], *, is_strong: bool) -> Row:
         (old, old_parts), (new, new_parts) = left, right
         if gutter == "~":
             return Row("~", self._text(gutter, old, new))
-        start = _MARGIN + max(self._room, len(old)) + _GUTTER
+        start = _MARGIN + max(self._available, len(old)) + _GUTTER
         spans = [*_spans(old, old_parts if is_strong else (), _MARGIN, "-"), *_spans(new, new_parts if is_strong else (), start, "+")]
         return Row(" ", self._text(gutter, old, new), tuple(spans))
 

@@ -20,13 +20,13 @@ _LEAST_SHAPE, _SHORT_SHAPE = 6, 24
 _MOST_PRODUCT = 40_000
 
 
-def cut(text: str, room: int) -> str:
-    """Shortens a string to at most `room` characters; 0 means no limit.
+def cut(text: str, available: int) -> str:
+    """Shortens a string to at most `available` characters; 0 means no limit.
 
     >>> cut("a long line of text", 10)
     'a long ...'
     """
-    return text if not room or len(text) <= room else text[: max(0, room - len(_CUT))] + _CUT
+    return text if not available or len(text) <= available else text[: max(0, available - len(_CUT))] + _CUT
 
 
 # ---- what differs ------------------------------------------------------------------------------
@@ -108,8 +108,8 @@ def _add(intervals: list[Interval], start: int, end: int) -> None:
 # ---- cutting -----------------------------------------------------------------------------------
 
 
-def fitted(text: str, parts: Sequence[Interval], room: int) -> tuple[str, list[Interval]]:
-    """Shortens a line to at most `room` characters.
+def fitted(text: str, parts: Sequence[Interval], available: int) -> tuple[str, list[Interval]]:
+    """Shortens a line to at most `available` characters.
 
     Keeps the beginning and the first of `parts`. Returns the line and the new positions of the
     parts.
@@ -117,36 +117,36 @@ def fitted(text: str, parts: Sequence[Interval], room: int) -> tuple[str, list[I
     >>> fitted("r = f32[] f(a, b, c, d, e, x, g, h)", [(27, 28)], 24)
     ('r = f32[..., e, x, g, h)', [(16, 17)])
     """
-    if not room or len(text) <= room:
+    if not available or len(text) <= available:
         return text, list(parts)
     shape = _TUPLE_SHAPE.search(text)
-    if shape is not None and _is_hidden(shape.span(1), parts, room):
-        start, end = shape.start(1) + max(_LEAST_SHAPE, min(_SHORT_SHAPE, room // 3 - shape.start(1) - len(_CUT))), shape.end(1)
+    if shape is not None and _is_hidden(shape.span(1), parts, available):
+        start, end = shape.start(1) + max(_LEAST_SHAPE, min(_SHORT_SHAPE, available // 3 - shape.start(1) - len(_CUT))), shape.end(1)
         text, parts = _joined(text, [(0, start), (end, len(text))], parts)
-        if len(text) <= room:
+        if len(text) <= available:
             return text, list(parts)
-    return _joined(text, _kept(text, parts, room), parts)
+    return _joined(text, _kept(text, parts, available), parts)
 
 
-def _is_hidden(shape: Interval, parts: Sequence[Interval], room: int) -> bool:
+def _is_hidden(shape: Interval, parts: Sequence[Interval], available: int) -> bool:
     """Returns whether to shorten a tuple shape, because it is long and contains no difference."""
-    return shape[1] - shape[0] > max(_SHORT_SHAPE, room // 3) and not any(start < shape[1] and shape[0] < end for start, end in parts)
+    return shape[1] - shape[0] > max(_SHORT_SHAPE, available // 3) and not any(start < shape[1] and shape[0] < end for start, end in parts)
 
 
-def _kept(text: str, parts: Sequence[Interval], room: int) -> list[Interval]:
+def _kept(text: str, parts: Sequence[Interval], available: int) -> list[Interval]:
     """Returns the intervals of a line to keep: its beginning, and one at the first distant part.
 
-    Together with `...` for the rest, the intervals fill `room` characters.
+    Together with `...` for the rest, the intervals fill `available` characters.
     """
-    far = next((start for start, end in parts if end > room - len(_CUT)), None)
+    far = next((start for start, end in parts if end > available - len(_CUT)), None)
     if far is None:
-        return [(0, room - len(_CUT))]
-    near = max((end for _, end in parts if end <= room // 2), default=0)
-    head = max(room // 3, near)
-    start = max(head, far - min(_CONTEXT, room // 8))
-    length = max(1, room - head - 2 * len(_CUT))
+        return [(0, available - len(_CUT))]
+    near = max((end for _, end in parts if end <= available // 2), default=0)
+    head = max(available // 3, near)
+    start = max(head, far - min(_CONTEXT, available // 8))
+    length = max(1, available - head - 2 * len(_CUT))
     if start <= head + len(_CUT):
-        return [(0, room - len(_CUT))]
+        return [(0, available - len(_CUT))]
     if start + length + len(_CUT) >= len(text):
         return [(0, head), (max(head, len(text) - length - len(_CUT)), len(text))]
     return [(0, head), (start, start + length)]

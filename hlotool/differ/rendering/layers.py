@@ -52,9 +52,9 @@ def layers(delta: Delta) -> Layers | None:
     (home,) = homes
     sequence = [node for node in canonical_order(graph, home) if graph.operands[node]]
     structures = [graph.structures[node] for node in sequence]
-    runs = _runs([place for place, node in enumerate(sequence) if node in nodes])
+    runs = _runs([position for position, node in enumerate(sequence) if node in nodes])
     others = {graph.structures[node] for node in sequence if node not in nodes}
-    if not others.issuperset(structures[place] for run in runs for place in run):
+    if not others.issuperset(structures[position] for run in runs for position in run):
         return None
     first, length = runs[0].start, len(runs[0])
     part = structures[first : first + length]
@@ -68,14 +68,14 @@ def layers(delta: Delta) -> Layers | None:
     return Layers(bool(delta.inserted), length // period, len(nodes), sum(start + period <= first for start in starts))
 
 
-def _runs(places: Sequence[int]) -> list[range]:
+def _runs(positions: Sequence[int]) -> list[range]:
     """Merges consecutive positions into ranges."""
     runs: list[range] = []
-    for place in places:
-        if runs and runs[-1].stop == place:
-            runs[-1] = range(runs[-1].start, place + 1)
+    for position in positions:
+        if runs and runs[-1].stop == position:
+            runs[-1] = range(runs[-1].start, position + 1)
         else:
-            runs.append(range(place, place + 1))
+            runs.append(range(position, position + 1))
     return runs
 
 

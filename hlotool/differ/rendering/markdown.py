@@ -41,9 +41,9 @@ def markdown(report: Report, left: str, right: str) -> str:
     return "\n".join(pieces)
 
 
-def details(report: Report, room: int = _LONGEST // 4) -> str:
+def details(report: Report, available: int = _LONGEST // 4) -> str:
     """Returns the collapsed differences of each computation, without the summary and the tables."""
-    return "\n".join(_details(report, room))
+    return "\n".join(_details(report, available))
 
 
 def listing(title: str, sentence: str, table: Sequence[Sequence[str]], blocks: Sequence[tuple[str, str]]) -> str:
@@ -61,12 +61,12 @@ def listing(title: str, sentence: str, table: Sequence[Sequence[str]], blocks: S
     | m.hlo | 1 inserted (abs) |
     """
     pieces = [f"### {_plain(title)}\n\n{_plain(sentence or 'No differences.')}\n"]
-    room = _LONGEST - len(pieces[0])
+    available = _LONGEST - len(pieces[0])
     rows: list[list[str]] = []
     for line in table:
         rows.append([_plain(cell) for cell in line])
-        room -= sum(len(cell) + 3 for cell in rows[-1]) + 2
-        if room < 0:
+        available -= sum(len(cell) + 3 for cell in rows[-1]) + 2
+        if available < 0:
             break
     if len(rows) > 1:
         pieces.append(_table(rows[0], rows[1:]))
@@ -74,20 +74,20 @@ def listing(title: str, sentence: str, table: Sequence[Sequence[str]], blocks: S
         pieces.append(f"... and {len(table) - len(rows)} more.\n")
     for k, (name, body) in enumerate(blocks):
         piece = f"<details><summary>{_html(name)}</summary>\n\n{body}\n</details>\n"
-        room -= len(piece) + 1
-        if room < 0:
+        available -= len(piece) + 1
+        if available < 0:
             pieces.append(f"... and the differences of {count_of(len(blocks) - k, 'more module')}.\n")
             break
         pieces.append(piece)
     return "\n".join(pieces)
 
 
-def _details(report: Report, room: int) -> Iterator[str]:
+def _details(report: Report, available: int) -> Iterator[str]:
     blocks = list(section_blocks(report, Layout(_WIDTH)))
     for k, rows in enumerate(blocks):
         piece = _detail(rows)
-        room -= len(piece) + 1
-        if room < 0:
+        available -= len(piece) + 1
+        if available < 0:
             yield f"... and {count_of(len(blocks) - k, 'more block')} of differences.\n"
             return
         yield piece

@@ -119,14 +119,14 @@ class Notes:
         differences = metadata_differences(change["old"], change["new"])
         for text in shown(differences, _MOST_PARTS):
             yield f"metadata: {text}"
-        places = self._place(self._delta.left, change["old"]), self._place(self._delta.right, change["new"])
-        if places[0] != places[1]:
-            yield f"source: {arrow(*places)}"
+        locations = self._location(self._delta.left, change["old"]), self._location(self._delta.right, change["new"])
+        if locations[0] != locations[1]:
+            yield f"source: {arrow(*locations)}"
         elif not differences:
-            yield f"source: {places[0]}, with different callers"
+            yield f"source: {locations[0]}, with different callers"
 
     @staticmethod
-    def _place(module: Module, metadata: str | None) -> str | None:
+    def _location(module: Module, metadata: str | None) -> str | None:
         """Returns the innermost stack frame of metadata as `file:line`, or None if it has none."""
         number = decode_metadata(metadata).stack_frame_id if metadata is not None else 0
         frame = innermost_location(module.stack_tables, number) if number else None

@@ -105,14 +105,14 @@ function sectionElement(section, number) {
   const fill = () => {
     if (node.children.length > 1) return;
     for (const group of groups) addGroup(node, group);
-    if (section.alike.length) {
+    if (section.similar.length) {
       const names = [];
-      for (const other of section.alike) {
+      for (const other of section.similar) {
         const anchor = link("s" + other, data.sections[other].title);
         anchor.onclick = () => showAlike(other);
         names.push(names.length ? ", " : "", anchor);
       }
-      node.append(element("div", "alike", "and the same in " + section.alike.length.toLocaleString("en") + " more: ", ...names));
+      node.append(element("div", "similar", "and the same in " + section.similar.length.toLocaleString("en") + " more: ", ...names));
     }
   };
   node.addEventListener("toggle", () => node.open && fill());
@@ -145,7 +145,7 @@ function update() {
     const size = total(shownGroups(section));
     shown += size;
     if (!size && (words.length || section.groups.length)) return;
-    if (section.isAlike && !words.length && !unfolded.has(number)) return;
+    if (section.isSimilar && !words.length && !unfolded.has(number)) return;
     const node = sectionElement(section, number);
     const isFew = main.querySelectorAll(".entry").length < OPEN_ENTRIES;
     node.open = isFew && !section.isOneSided;
@@ -216,7 +216,7 @@ function showEntry(number) {
   const isIt = entry => Math.max(entry[LEFT], entry[RIGHT]) === number;
   const section = data.sections.findIndex(({ groups }) => groups.some(group => group.some(isIt)));
   if (section < 0) return null;
-  if (data.sections[section].isAlike) unfolded.add(section);
+  if (data.sections[section].isSimilar) unfolded.add(section);
   if (!byId("s" + section)) update();
   const node = byId("s" + section);
   if (!node) return null;

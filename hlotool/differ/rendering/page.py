@@ -83,7 +83,7 @@ class _Data:
         report = self.report
         graph, pairs = report.delta.graph, report.delta.pairs
         has_listing = bool(report.sections) and len(graph.nodes) <= _LARGEST_LISTING
-        nodes = range(len(graph.nodes)) if has_listing else sorted(self._told())
+        nodes = range(len(graph.nodes)) if has_listing else sorted(self._reported())
         lines = {node: cut(report.lines.of(node), _LONGEST_LINE) for node in nodes}
         counts = Counter(kind for section in report.sections for group in section.groups for entry in group.entries for kind in entry.kinds)
         halves = range(graph.computation_split), range(graph.computation_split, len(graph.computations))
@@ -103,7 +103,7 @@ class _Data:
             "computations": [[[graph.computations[c].name, graph.members[c].start, graph.members[c].stop] for c in half] for half in halves],
         }
 
-    def _told(self) -> set[int]:
+    def _reported(self) -> set[int]:
         """Returns the instructions that differ."""
         entries = (entry for section in self.report.sections for group in section.groups for entry in group.entries)
         return {node for entry in entries for node in entry[:2] if node >= 0}
@@ -127,11 +127,11 @@ class _Data:
         if report.is_long:
             sections.sort(key=lambda section: (section.is_one_sided, (section.left, section.right) != entries, -section.size))
         documents: list[dict[str, Any]] = []
-        for section, alike in rolled_up(sections):
+        for section, similar in rolled_up(sections):
             first = len(documents)
             documents.append(self._section(section, lines))
-            documents[first]["alike"] = list(range(first + 1, first + 1 + len(alike)))
-            documents += [{**self._section(other, lines), "isAlike": True} for other in alike]
+            documents[first]["similar"] = list(range(first + 1, first + 1 + len(similar)))
+            documents += [{**self._section(other, lines), "isSimilar": True} for other in similar]
         return documents
 
     def _section(self, section: Section, lines: dict[int, str]) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class _Data:
             remark = f"root: {self.report.name(graph.roots[section.left])} → {self.report.name(graph.roots[section.right])}"
         groups = [[self._entry(entry, lines) for entry in group.entries] for group in section.groups]
         title = self.report.title(section.left, section.right)
-        return {"title": title, "remark": remark, "isOneSided": section.is_one_sided, "isAlike": False, "alike": [], "groups": groups}
+        return {"title": title, "remark": remark, "isOneSided": section.is_one_sided, "isSimilar": False, "similar": [], "groups": groups}
 
     def _entry(self, entry: Entry, lines: dict[int, str]) -> Sequence[Any]:
         report = self.report

@@ -60,8 +60,8 @@ def summary(report: Report, *, mentions_minor: bool = True, is_brief: bool = Fal
     """
     delta = report.delta
     # The regions explain the moves.
-    told = {"moved"} if report.regions else set()
-    side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told]
+    reported = {"moved"} if report.regions else set()
+    side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - reported]
     sharded, resharded = _sharded(report)
     whole = [*_layers(report), *sharded]
     clauses = [*_changed(report, resharded), *([] if layers(delta) else _one_sided(report, resharded)), *_others(report)]
@@ -69,7 +69,7 @@ def summary(report: Report, *, mentions_minor: bool = True, is_brief: bool = Fal
     if not clauses:
         return f"equal except for {_joined(side_issues)}" if side_issues else ""
     if not mentions_minor:
-        side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told - MINOR]
+        side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - reported - MINOR]
     sentence = ", ".join(map(" ".join, clauses))
     if is_brief or len(sentence) <= _LONGEST:
         return sentence + (f"; the rest differs only in {_joined(side_issues)}" if side_issues else "")
@@ -110,8 +110,8 @@ def _layers(report: Report) -> list[_Clause]:
     found = layers(report.delta)
     if found is None:
         return []
-    place = f"after layer {found.before}" if found.before else "before layer 1"
-    return [(f"{count_of(found.number, 'layer')} {'added' if found.is_added else 'removed'}", f"({count_of(found.size, 'instruction')}) {place}")]
+    position = f"after layer {found.before}" if found.before else "before layer 1"
+    return [(f"{count_of(found.number, 'layer')} {'added' if found.is_added else 'removed'}", f"({count_of(found.size, 'instruction')}) {position}")]
 
 
 def _sharded(report: Report) -> tuple[list[_Clause], set[int]]:
@@ -239,10 +239,10 @@ def region_sentences(report: Report, most: int | None = _MOST_REGIONS) -> list[s
             name for name in there if kind not in ("cloned", "merged") or name not in here
         )
     sentences = []
-    for kind, places in sorted(by_kind.items()):
-        ordered = sorted(places.items(), key=lambda item: -len(item[1]))
+    for kind, positions in sorted(by_kind.items()):
+        ordered = sorted(positions.items(), key=lambda item: -len(item[1]))
         number = len(ordered) if most is None or len(ordered) <= most + 1 else most
-        sentences += [_region_sentence(kind, place, list(dict.fromkeys(names)), most) for place, names in ordered[:number]]
+        sentences += [_region_sentence(kind, position, list(dict.fromkeys(names)), most) for position, names in ordered[:number]]
         if len(ordered) > number:
             rest = sum(len(names) for _, names in ordered[number:])
             sentences.append(f"... and {rest} more {kind}")
@@ -252,14 +252,14 @@ def region_sentences(report: Report, most: int | None = _MOST_REGIONS) -> list[s
 _INTO = frozenset({"inlined", "unfused", "merged"})
 
 
-def _region_sentence(kind: str, place: Sequence[str], names: Sequence[str], most: int | None) -> str:
+def _region_sentence(kind: str, position: Sequence[str], names: Sequence[str], most: int | None) -> str:
     """Describes what happened to computations: `f and g inlined into main`."""
     shown = list(names) if most is None or len(names) <= most + 1 else [*names[:most], f"{len(names) - most:,} more"]
     if kind in _INTO:
-        return f"{_joined(shown)} {kind} into {_joined(place)}"
+        return f"{_joined(shown)} {kind} into {_joined(position)}"
     if kind == "cloned":
-        return f"{_joined(place)} cloned as {_joined(shown)}"
-    return f"{_joined(shown)} {kind} from {_joined(place)}"
+        return f"{_joined(position)} cloned as {_joined(shown)}"
+    return f"{_joined(shown)} {kind} from {_joined(position)}"
 
 
 def count_of(number: int, noun: str) -> str:

@@ -15,7 +15,7 @@ __all__ = ["name_rows", "section_blocks", "statistic_rows", "text_rows"]
 
 _MOST_COMPUTATIONS = 40
 _MOST_OPCODES = 12
-_LEAST_ROOM = 20
+_LEAST_WIDTH = 20
 
 
 def text_rows(report: Report, layout: Layout) -> Iterator[Row]:
@@ -60,8 +60,8 @@ def statistic_rows(report: Report, layout: Layout) -> Iterator[Row]:
         return
     counts = sorted(section_counts(report), key=lambda row: -row.total)
     number = len(counts) if layout.show_all or len(counts) <= _MOST_COMPUTATIONS else _MOST_COMPUTATIONS
-    room = max(_LEAST_ROOM, layout.width // 2 if layout.width else 0)
-    yield from bar_rows([(cut(row.title, room), (row.changed, row.inserted, row.deleted)) for row in counts[:number]])
+    available = max(_LEAST_WIDTH, layout.width // 2 if layout.width else 0)
+    yield from bar_rows([(cut(row.title, available), (row.changed, row.inserted, row.deleted)) for row in counts[:number]])
     if len(counts) > number:
         yield Row(".", f" ... and {count_of(len(counts) - number, 'more computation')} (--show-all)")
     yield Row("=", sentence)

@@ -63,8 +63,8 @@ class _Attention:
             kept &= columns <= rows
         if self.window:
             kept &= columns > rows - self.window
-        for length, places in zip(lengths, (rows, columns), strict=False):
-            kept = kept & (places < length.reshape(-1, *[1] * (scores.ndim - 1)))
+        for length, positions in zip(lengths, (rows, columns), strict=False):
+            kept = kept & (positions < length.reshape(-1, *[1] * (scores.ndim - 1)))
         return np.where(kept, scores, np.float32(-np.inf))
 
     def written(self, *arrays: Array) -> Value:
@@ -76,14 +76,14 @@ def _in_shape(x: Array, shape: Shape) -> Array:
     return converted(x.reshape(shape.dimensions), NUMBERS[shape.element_type])
 
 
-def _rows(x: Array, dims: Mapping[str, Any], side: str, *, contracts_places: bool) -> Array:
+def _rows(x: Array, dims: Mapping[str, Any], side: str, *, contracts_positions: bool) -> Array:
     """Returns an operand of a product as [batch..., position, feature] in f32.
 
-    The contracted dimension is the position if `contracts_places` is set, or else the feature.
+    The contracted dimension is the position if `contracts_positions` is set, or else the feature.
     """
     batch, (contracted,) = dims[f"{side}_batch_dims"], dims[f"{side}_contracting_dims"]
     (other,) = (k for k in range(x.ndim) if k not in (*batch, contracted))
-    return x.astype(np.float32).transpose(*batch, *((contracted, other) if contracts_places else (other, contracted)))
+    return x.astype(np.float32).transpose(*batch, *((contracted, other) if contracts_positions else (other, contracted)))
 
 
 def _maximum(scores: Array) -> Array:
@@ -104,12 +104,12 @@ def _forward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Valu
     lengths = others if attention.has_lengths else []
     extra = len(others) - len(lengths)
     computable(not extra, call, f"has {count(extra, 'operand')} more than its settings call for")
-    scores = attention.weights(_rows(q, first, "lhs", contracts_places=False), _rows(k, first, "rhs", contracts_places=False), bias, lengths)
+    scores = attention.weights(_rows(q, first, "lhs", contracts_positions=False), _rows(k, first, "rhs", contracts_positions=False), bias, lengths)
     greatest = _maximum(scores)
     exponentials = np.exp(scores - greatest)
     totals = exponentials.sum(axis=-1, keepdims=True)
     portions = exponentials / np.where(totals == 0, np.float32(1), totals)
-    output = np.matmul(portions, _rows(v, second, "rhs", contracts_places=True))
+    output = np.matmul(portions, _rows(v, second, "rhs", contracts_positions=True))
     has_sums = len(results_of(call)) > 1 and results_of(call)[1].element_type == "f32"
     return attention.written(output, *([greatest + np.log(totals)] if has_sums else []))
 
@@ -126,9 +126,9 @@ def _backward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Val
     bias = others.pop(0) if has_bias else None
     computable(bool(others), call, "needs the output of the attention as an operand")
     output, *lengths = others
-    q_rows, k_rows = _rows(q, of_k, "rhs", contracts_places=True), _rows(k, of_q, "rhs", contracts_places=True)
-    v_rows = _rows(v, of_portions, "rhs", contracts_places=False)
-    slope_rows, output_rows = (_rows(x, of_v, "rhs", contracts_places=True) for x in (slope, output))
+    q_rows, k_rows = _rows(q, of_k, "rhs", contracts_positions=True), _rows(k, of_q, "rhs", contracts_positions=True)
+    v_rows = _rows(v, of_portions, "rhs", contracts_positions=False)
+    slope_rows, output_rows = (_rows(x, of_v, "rhs", contracts_positions=True) for x in (slope, output))
     scores = attention.weights(q_rows, k_rows, bias, lengths if attention.has_lengths else [])
     # Rows that do not attend to any position have no finite sum.
     portions = np.where(np.isfinite(scores), np.exp(scores - sums.reshape(*scores.shape[:-1], 1).astype(np.float32)), np.float32(0))

@@ -151,12 +151,12 @@ def _backward_filter(x: Array, dy: Array, call: CustomCall, labels: ConvolutionD
     window = []
     for at, dimension in enumerate(call.window):
         taps = result.dimensions[labels.kernel_spatial[at]]
-        places = dy.shape[labels.output_spatial[at]]
+        positions = dy.shape[labels.output_spatial[at]]
         # `reach` is the end of the elements that the last tap reads.
-        reach = (taps - 1) * dimension.window_dilation + (places - 1) * dimension.stride + 1
+        reach = (taps - 1) * dimension.window_dilation + (positions - 1) * dimension.stride + 1
         size = (x.shape[labels.input_spatial[at]] - 1) * dimension.base_dilation + 1
         high = reach - size - dimension.padding_low
-        window.append(WindowDimension(places, dimension.window_dilation, dimension.padding_low, high, dimension.stride, dimension.base_dilation))
+        window.append(WindowDimension(positions, dimension.window_dilation, dimension.padding_low, high, dimension.stride, dimension.base_dilation))
     swapped = replace(
         labels,
         input_batch=labels.input_feature, input_feature=labels.input_batch,

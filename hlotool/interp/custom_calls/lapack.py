@@ -85,8 +85,8 @@ def _orgqr(p: Problem, a: Array, tau: Array) -> Results:
 def _ormqr(p: Problem, a: Array, tau: Array, c: Array) -> Results:
     side = "L" if p.settings.get("left") else "R"
     transposed = "C" if p.is_complex else "T"
-    room = 64 * max(1, *c.shape)
-    product, _, _ = p.routine("unmqr" if p.is_complex else "ormqr")(side, transposed if p.settings.get("transpose") else "N", a, tau, c, room)
+    workspace = 64 * max(1, *c.shape)
+    product, _, _ = p.routine("unmqr" if p.is_complex else "ormqr")(side, transposed if p.settings.get("transpose") else "N", a, tau, c, workspace)
     return (product,)
 
 

@@ -68,9 +68,9 @@ def mesh_axes(text: str) -> dict[str, Mesh]:
         axes = {axis: int(size) for axis, size in _AXES.findall(axes_text)}
         sizes = tuple(axes.values())
         ids = [int(number) for number in re.findall(r"\d+", ids_text)] or range(prod(sizes))
-        places = dict(zip(ids, np.ndindex(sizes), strict=False))
-        if sorted(places) == list(range(len(places))):
-            meshes[name] = Mesh(axes, tuple(dict(zip(axes, places[k], strict=True)) for k in range(len(places))))
+        positions = dict(zip(ids, np.ndindex(sizes), strict=False))
+        if sorted(positions) == list(range(len(positions))):
+            meshes[name] = Mesh(axes, tuple(dict(zip(axes, positions[k], strict=True)) for k in range(len(positions))))
     return meshes
 
 
@@ -126,10 +126,10 @@ def placement_of(sharding: Sharding | None) -> Placement:
     if sharding is None or sharding.is_tuple or not (counts := sharding.tile_counts):
         return Placement((), ())
     sizes, devices = sharding.tile_assignment()
-    places = dict(zip(devices, np.ndindex(sizes), strict=False))
-    if sorted(places) != list(range(len(places))):
+    positions = dict(zip(devices, np.ndindex(sizes), strict=False))
+    if sorted(positions) != list(range(len(positions))):
         return Placement((), ())
-    return Placement(counts, tuple(places[k][: len(counts)] for k in range(len(places))))
+    return Placement(counts, tuple(positions[k][: len(counts)] for k in range(len(positions))))
 
 
 def _of_mesh(attributes: Mapping[str, str], meshes: Mapping[str, Mesh], side: str) -> list[Placement]:
@@ -146,15 +146,15 @@ def _of_mesh(attributes: Mapping[str, str], meshes: Mapping[str, Mesh], side: st
             return []
         axes = [[axis for axis, _ in row if axis in manual] for row in rows]
         counts = tuple(prod(mesh.axes[axis] for axis in row) for row in axes)
-        parts = tuple(tuple(_mixed_radix(row, mesh.axes, place) for row in axes) for place in mesh.coordinates)
+        parts = tuple(tuple(_mixed_radix(row, mesh.axes, position) for row in axes) for position in mesh.coordinates)
         placements.append(Placement(counts, parts))
     return placements
 
 
-def _mixed_radix(axes: Sequence[str], sizes: Mapping[str, int], place: Mapping[str, int]) -> int:
+def _mixed_radix(axes: Sequence[str], sizes: Mapping[str, int], position: Mapping[str, int]) -> int:
     number = 0
     for axis in axes:
-        number = number * sizes[axis] + place[axis]
+        number = number * sizes[axis] + position[axis]
     return number
 
 
@@ -165,11 +165,13 @@ def split(operands: Sequence[Array], placements: Sequence[Placement], call: Cust
     return values if call.result.is_tuple else values[0]
 
 
-def join(operands: Sequence[Array], placements: Sequence[Placement], call: CustomCall, device: Device, site: Hashable) -> Generator[Wait, Any, Value]:
+def join(
+    operands: Sequence[Array], placements: Sequence[Placement], call: CustomCall, device: Device, instruction_key: Hashable
+) -> Generator[Wait, Any, Value]:
     """Returns whole arrays, joined from the parts of all devices in the replica."""
     count = device.grid.partitions
     members = tuple(device.replica * count + k for k in range(count))
-    of_devices = yield from exchange(device, site, members, tuple(operands))
+    of_devices = yield from exchange(device, instruction_key, members, tuple(operands))
     values = []
     for k, (placement, shape) in enumerate(zip(placements, results_of(call), strict=True)):
         whole = np.empty(shape.dimensions, operands[k].dtype)

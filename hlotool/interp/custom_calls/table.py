@@ -81,7 +81,7 @@ def _takes_call(handler: Handler) -> bool:
         return False
 
 
-def load_handler(place: str) -> Handler:
+def load_handler(position: str) -> Handler:
     """Returns the function at a path such as `package.module:function`.
 
     Raises HlotoolError if there is none.
@@ -89,17 +89,17 @@ def load_handler(place: str) -> Handler:
     >>> load_handler("numpy:sin")
     <ufunc 'sin'>
     """
-    module, colon, name = place.partition(":")
+    module, colon, name = position.partition(":")
     if not colon or not module or not name:
-        raise HlotoolError(f"'{place}' is not of the form module:function")
+        raise HlotoolError(f"'{position}' is not of the form module:function")
     try:
         handler: Any = import_module(module)
         for part in name.split("."):
             handler = getattr(handler, part)
     except (Exception, SystemExit) as error:
         # A module may raise any exception while it is imported, or try to end the process.
-        raise HlotoolError(f"'{place}' cannot be loaded: {type(error).__name__}: {error}") from error
+        raise HlotoolError(f"'{position}' cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(handler):
-        raise HlotoolError(f"'{place}' is not a function")
+        raise HlotoolError(f"'{position}' is not a function")
     function: Handler = handler
     return function

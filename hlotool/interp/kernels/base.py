@@ -59,13 +59,13 @@ if nothing else will read the array of operand 0 or a part of it, so that the ke
 and return the array.
 """
 
-FACTS = PER_CALL_FACTS | {"result", "operand_shapes", "options", "site", "group_mode", "frontend_attributes", "shardings", "target"}
+FACTS = PER_CALL_FACTS | {"result", "operand_shapes", "options", "instruction_key", "group_mode", "frontend_attributes", "shardings", "target"}
 """Keyword parameters that kernels may have in addition to the attributes of the op.
 
 `result` is the Shape of the result, `operand_shapes` a tuple of Shapes, and `options` the
-RunOptions. `site` is a hashable object that identifies the instruction: devices meet under this
-key, and per-device state is stored under it. `group_mode` says whether the ids in the groups of a
-collective denote replicas, partitions or devices (see `analysis.collectives`).
+RunOptions. `instruction_key` is a hashable object that identifies the instruction: devices meet
+under this key, and per-device state is stored under it. `group_mode` says whether the ids in the
+groups of a collective denote replicas, partitions or devices (see `analysis.collectives`).
 `frontend_attributes` is a dict of strings. `shardings` is a tuple of the shardings of the
 instruction and of its operands, with None for those without a sharding. `target` describes the
 target of a custom call (see `interp.custom_calls.table`).

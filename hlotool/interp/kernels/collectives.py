@@ -79,12 +79,12 @@ def _members(device: Device, mode: str, replica_groups: Groups) -> tuple[int, ..
     return members
 
 
-def _place(site: Hashable, channel_id: Int | None) -> Hashable:
+def _position(instruction_key: Hashable, channel_id: Int | None) -> Hashable:
     """Returns the key under which devices meet: the channel if there is one, else the instruction.
 
     Different instructions may take part in an exchange over the same channel.
     """
-    return ("channel", channel_id) if channel_id is not None and channel_id > 0 else site
+    return ("channel", channel_id) if channel_id is not None and channel_id > 0 else instruction_key
 
 
 def _as_value(values: Sequence[Value], single: bool) -> Value:
@@ -110,13 +110,13 @@ def _reduced(values: Sequence[tuple[Array, ...]], to_apply: Computation) -> Run:
     return total
 
 
-def _combined(device: Device, place: Hashable, members: tuple[int, ...], operands: tuple[Array, ...], to_apply: Computation) -> Run:
+def _combined(device: Device, position: Hashable, members: tuple[int, ...], operands: tuple[Array, ...], to_apply: Computation) -> Run:
     """Returns the combined operands of all members; the first member computes them for all."""
-    values = yield from exchange(device, place, members, operands)
+    values = yield from exchange(device, position, members, operands)
     total = None
     if device.number == members[0]:
         total = yield from _reduced(values, to_apply)
-    return (yield from exchange(device, place, members, total))[0]
+    return (yield from exchange(device, position, members, total))[0]
 
 
 @kernel("all-reduce", "all-reduce-start")
@@ -127,11 +127,11 @@ def all_reduce(
     to_apply: Computation,
     group_mode: str,
     device: Device,
-    site: Hashable,
+    instruction_key: Hashable,
     result: Shape,
 ) -> Run:
     members = _members(device, group_mode, replica_groups)
-    total = yield from _combined(device, _place(site, channel_id), members, operands, to_apply)
+    total = yield from _combined(device, _position(instruction_key, channel_id), members, operands, to_apply)
     results = [converted(x, NUMBERS[shape.element_type]) for x, shape in zip(total, result.leaves(), strict=True)]
     return _as_value(results, len(operands) == 1)
 
@@ -145,11 +145,11 @@ def reduce_scatter(
     to_apply: Computation,
     group_mode: str,
     device: Device,
-    site: Hashable,
+    instruction_key: Hashable,
     result: Shape,
 ) -> Run:
     members = _members(device, group_mode, replica_groups)
-    total = yield from _combined(device, _place(site, channel_id), members, operands, to_apply)
+    total = yield from _combined(device, _position(instruction_key, channel_id), members, operands, to_apply)
     parts = [
         np.split(converted(x, NUMBERS[shape.element_type]), len(members), dimensions[0])[members.index(device.number)]
         for x, shape in zip(total, result.leaves(), strict=True)
@@ -170,10 +170,10 @@ def all_gather(
     dimensions: FirstDim,
     group_mode: str,
     device: Device,
-    site: Hashable,
+    instruction_key: Hashable,
 ) -> Run:
     members = _members(device, group_mode, replica_groups)
-    values = yield from exchange(device, _place(site, channel_id), members, operands)
+    values = yield from exchange(device, _position(instruction_key, channel_id), members, operands)
     gathered = [np.concatenate(parts, axis=dimensions[0]) for parts in zip(*values, strict=True)]
     return _as_value(gathered, len(operands) == 1)
 
@@ -186,7 +186,7 @@ def all_gather_start(
     dimensions: FirstDim,
     group_mode: str,
     device: Device,
-    site: Hashable,
+    instruction_key: Hashable,
     result: Shape,
 ) -> Run:
     gathered = yield from all_gather(
@@ -196,7 +196,7 @@ def all_gather_start(
         dimensions=dimensions,
         group_mode=group_mode,
         device=device,
-        site=site,
+        instruction_key=instruction_key,
     )
     return _as_value(operands, len(operands) == 1), gathered, *(zeros(shape) for shape in result.elements[2:])
 
@@ -215,7 +215,7 @@ def all_to_all(
     dimensions: SingleDim | None,
     group_mode: str,
     device: Device,
-    site: Hashable,
+    instruction_key: Hashable,
     result: Shape,
 ) -> Run:
     """Sends part k to member k of the group.
@@ -227,7 +227,7 @@ def all_to_all(
     parts: Sequence[Array] = operands if dimensions is None else np.split(operands[0], len(members), dimensions[0])
     if len(parts) != len(members):
         raise Violation("R004", "operands", f"the number of operands must be the size of the group, {len(members)}, got {len(parts)}")
-    values = yield from exchange(device, _place(site, channel_id), members, tuple(parts))
+    values = yield from exchange(device, _position(instruction_key, channel_id), members, tuple(parts))
     received = [value[members.index(device.number)] for value in values]
     if dimensions is None:
         return _as_value(received, not result.is_tuple)
@@ -262,7 +262,7 @@ def collective_broadcast(
     has_dynamic_root: Bool,
     group_mode: str,
     device: Device,
-    site: Hashable,
+    instruction_key: Hashable,
     result: Shape,
 ) -> Run:
     """Returns the operands of the root.
@@ -273,7 +273,7 @@ def collective_broadcast(
     members = _group(device, group_mode, replica_groups)
     if not members:
         return zeros(result)
-    values = yield from exchange(device, _place(site, channel_id), members, operands)
+    values = yield from exchange(device, _position(instruction_key, channel_id), members, operands)
     roots = _roots(operands, has_dynamic_root, members)
     return _as_value([values[root][k] for k, root in enumerate(roots)], not result.is_tuple)
 
@@ -287,7 +287,7 @@ def collective_reduce(
     to_apply: Computation,
     group_mode: str,
     device: Device,
-    site: Hashable,
+    instruction_key: Hashable,
     result: Shape,
 ) -> Run:
     """Returns, on the root of each operand, the combination of that operand over all members.
@@ -296,7 +296,7 @@ def collective_reduce(
     """
     members = _members(device, group_mode, replica_groups)
     roots = _roots(operands, has_dynamic_root, members)
-    total = yield from _combined(device, _place(site, channel_id), members, operands[: len(roots)], to_apply)
+    total = yield from _combined(device, _position(instruction_key, channel_id), members, operands[: len(roots)], to_apply)
     parts = [
         converted(x, NUMBERS[shape.element_type]) if members[root] == device.number else zeros(shape)
         for x, shape, root in zip(total, result.leaves(), roots, strict=True)
@@ -317,7 +317,7 @@ def ragged_all_to_all(
     replica_groups: Groups,
     group_mode: str,
     device: Device,
-    site: Hashable,
+    instruction_key: Hashable,
 ) -> Run:
     """Sends rows to each member, in one or more pieces.
 
@@ -326,7 +326,7 @@ def ragged_all_to_all(
     """
     members = _members(device, group_mode, replica_groups)
     pieces = np.stack([x.astype(np.int64).reshape(len(members), -1) for x in (input_offsets, send_sizes, output_offsets)], axis=-1)
-    values = yield from exchange(device, _place(site, channel_id), members, (operand, pieces))
+    values = yield from exchange(device, _position(instruction_key, channel_id), members, (operand, pieces))
     updated, own = np.array(output), members.index(device.number)
     for rows, sent in values:
         for start, size, target in sent[own].tolist():
@@ -340,7 +340,7 @@ def ragged_all_to_all(
 # ---- collective-permute ------------------------------------------------------------------------
 
 
-def _permuted(device: Device, site: Hashable, mode: str, pairs: Pairs, sent: Any) -> Run:
+def _permuted(device: Device, instruction_key: Hashable, mode: str, pairs: Pairs, sent: Any) -> Run:
     """Returns a 1-tuple of the value from this device's source, or () if it has no source.
 
     Devices that are in no pair do not take part.
@@ -349,7 +349,7 @@ def _permuted(device: Device, site: Hashable, mode: str, pairs: Pairs, sent: Any
     members = _numbers(device, mode, ids)
     if device.number not in members:
         return ()
-    values = yield from exchange(device, site, members, sent)
+    values = yield from exchange(device, instruction_key, members, sent)
     own = _own_id(device, mode)
     source = next((pair[0] for pair in pairs if pair[1] == own), None)
     return () if source is None else (values[ids.index(source)],)
@@ -383,19 +383,19 @@ def collective_permute(
     slice_sizes: SliceSizeLists,
     group_mode: str,
     device: Device,
-    site: Hashable,
+    instruction_key: Hashable,
     result: Shape,
 ) -> Run:
     """Returns the value of this device's source.
 
     If there is no source, returns zeros or, in the form with slices, the unchanged buffer.
     """
-    place = _place(site, channel_id)
+    position = _position(instruction_key, channel_id)
     if slice_sizes:
         sent = (operands[0], operands[2], operands[3])
-        received = yield from _permuted(device, place, group_mode, source_target_pairs, sent)
+        received = yield from _permuted(device, position, group_mode, source_target_pairs, sent)
         return _with_slices(operands[1], received[0], slice_sizes) if received else operands[1]
-    received = yield from _permuted(device, place, group_mode, source_target_pairs, operands)
+    received = yield from _permuted(device, position, group_mode, source_target_pairs, operands)
     return _as_value(received[0], not result.is_tuple) if received else zeros(result)
 
 
@@ -407,7 +407,7 @@ def collective_permute_start(
     slice_sizes: SliceSizeLists,
     group_mode: str,
     device: Device,
-    site: Hashable,
+    instruction_key: Hashable,
     result: Shape,
 ) -> Run:
     moved = yield from collective_permute(
@@ -417,7 +417,7 @@ def collective_permute_start(
         slice_sizes=slice_sizes,
         group_mode=group_mode,
         device=device,
-        site=site,
+        instruction_key=instruction_key,
         result=result.elements[1],
     )
     source = operands[0] if slice_sizes else _as_value(operands, len(operands) == 1)

@@ -200,8 +200,8 @@ def _within(lhs: Array, low: Array, high: Array, ragged: int, outer: Sequence[in
 
     If the groups differ along the outer dimensions, the mask has these dimensions, too.
     """
-    places = np.arange(lhs.shape[ragged])
-    inside = (places >= low[..., None]) & (places < high[..., None])
+    positions = np.arange(lhs.shape[ragged])
+    inside = (positions >= low[..., None]) & (positions < high[..., None])
     shown = [*list(outer)[: low.ndim], ragged]
     order = np.argsort(shown)
     sizes = [lhs.shape[k] if k in shown else 1 for k in range(lhs.ndim)]

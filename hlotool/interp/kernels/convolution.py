@@ -40,8 +40,8 @@ def _depends_on_memory(x: Instruction) -> bool:
     lhs, rhs, result = [shape.dimensions for shape in shapes]
     features, batches = x.attributes.get("feature_group_count", 1), x.attributes.get("batch_group_count", 1)
     try:
-        places, taps = [result[k] for k in labels.output_spatial], [rhs[k] for k in labels.kernel_spatial]
-        return not reads_anywhere(places, taps, lhs[labels.input_batch] // batches, rhs[labels.kernel_output_feature] // (features * batches))
+        positions, taps = [result[k] for k in labels.output_spatial], [rhs[k] for k in labels.kernel_spatial]
+        return not reads_anywhere(positions, taps, lhs[labels.input_batch] // batches, rhs[labels.kernel_output_feature] // (features * batches))
     except (IndexError, ZeroDivisionError):
         # The kernel reports the error.
         return True
@@ -96,20 +96,20 @@ def _whole_kernel(rhs: Value, others: Sequence[Array], config: SparsityConfig | 
     """
     sparsity = None if config is None else config.rhs
     if isinstance(rhs, tuple):
-        rhs, places = rhs
+        rhs, positions = rhs
     elif sparsity is not None and sparsity.index is not None and 0 <= sparsity.index - 2 < len(others):
-        places = others[sparsity.index - 2]
+        positions = others[sparsity.index - 2]
     else:
         return np.asarray(rhs)
     is_known = sparsity is not None and len(sparsity.sparsity) == 2 and sparsity.sparsity[0] == 1 and sparsity.stride == 1
-    if sparsity is None or not is_known or places.shape != rhs.shape:
+    if sparsity is None or not is_known or positions.shape != rhs.shape:
         message = "hlotool computes convolutions of sparse kernels only for sparsity=1xN stride=1, with a position for each element"
         raise Violation("R001", "operand 1", message, _SPARSE_HINT)
     size, axis = sparsity.sparsity[1], sparsity.dimension
-    if places.size and not 0 <= int(places.min()) <= int(places.max()) < size:
-        raise Violation("R004", "operand 1", f"the positions {int(places.min())} to {int(places.max())} are not all in blocks of size {size}")
+    if positions.size and not 0 <= int(positions.min()) <= int(positions.max()) < size:
+        raise Violation("R004", "operand 1", f"the positions {int(positions.min())} to {int(positions.max())} are not all in blocks of size {size}")
     blocks = np.zeros((*rhs.shape, size), rhs.dtype)
-    np.put_along_axis(blocks, places[..., None].astype(np.int64), rhs[..., None], -1)
+    np.put_along_axis(blocks, positions[..., None].astype(np.int64), rhs[..., None], -1)
     return np.moveaxis(blocks, -1, axis + 1).reshape(*rhs.shape[:axis], rhs.shape[axis] * size, *rhs.shape[axis + 1 :])
 
 
@@ -117,7 +117,8 @@ def _has_wide_gaps(images: Array, kernels: Array, out: Array, window: Window) ->
     """Returns whether windows extend mostly over padding that none of their taps reads."""
     sizes = zip(window, out.shape[2:-1], kernels.shape[:-3], images.shape[2:-1], strict=True)
     return any(
-        (places - 1) * w.stride + (taps - 1) * w.window_dilation > 16 * (places * taps + base) * w.base_dilation for w, places, taps, base in sizes
+        (positions - 1) * w.stride + (taps - 1) * w.window_dilation > 16 * (positions * taps + base) * w.base_dilation
+        for w, positions, taps, base in sizes
     )
 
 
@@ -128,12 +129,12 @@ def _sum_of_shifted(images: Array, kernels: Array, out: Array, window: Window, n
     """
     groups, _, *sizes, outputs = out.shape
     out.fill(0)
-    for places in product(*(taps(w, size, base) for w, size, base in zip(window, sizes, images.shape[2:-1], strict=True))):
-        targets = (slice(None), slice(None), *(target for _, target, _ in places))
-        elements = images[(slice(None), slice(None), *(source for _, _, source in places))]
+    for positions in product(*(taps(w, size, base) for w, size, base in zip(window, sizes, images.shape[2:-1], strict=True))):
+        targets = (slice(None), slice(None), *(target for _, target, _ in positions))
+        elements = images[(slice(None), slice(None), *(source for _, _, source in positions))]
         if elements.size:
             rows = np.ascontiguousarray(elements).reshape(groups, -1, elements.shape[-1])
-            columns = np.ascontiguousarray(kernels[tuple(tap for tap, _, _ in places)])
+            columns = np.ascontiguousarray(kernels[tuple(tap for tap, _, _ in positions)])
             # For pred arrays, this sum is a disjunction, as in HLO.
             out[targets] += unrounded_product(rows, columns, number).reshape(*elements.shape[:-1], outputs)
 

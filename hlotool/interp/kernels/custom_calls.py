@@ -28,7 +28,7 @@ def custom_call(
     result: Shape,
     frontend_attributes: Mapping[str, str],
     shardings: tuple[Sharding | None, ...],
-    site: Hashable,
+    instruction_key: Hashable,
     device: Device,
 ) -> Run:
     call, handler = target.call, target.function
@@ -39,7 +39,7 @@ def custom_call(
         splits, placements = placed
         if splits:
             return split(operands, placements, call, device)
-        return (yield from join(operands, placements, call, device, site))
+        return (yield from join(operands, placements, call, device, instruction_key))
     try:
         value = handler(*_read_only(operands), **target.keywords)
     except Violation:

@@ -72,9 +72,9 @@ def starts_of(vectors: Array, index_map: Dims, operand_batching: Dims, indices_b
     starts = [np.zeros(batch, np.int64)] * rank
     for k, dimension in enumerate(index_map):
         starts[dimension] = vectors[..., k]
-    for dimension, place in zip(operand_batching, indices_batching, strict=True):
-        place -= place > index_vector_dim
-        starts[dimension] = np.broadcast_to(along(np.arange(batch[place]), place, len(batch)), batch)
+    for dimension, position in zip(operand_batching, indices_batching, strict=True):
+        position -= position > index_vector_dim
+        starts[dimension] = np.broadcast_to(along(np.arange(batch[position]), position, len(batch)), batch)
     return starts
 
 

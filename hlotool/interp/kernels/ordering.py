@@ -114,8 +114,8 @@ def _merge_sorted(comparator: Computation, rows: Sequence[Array]) -> Run:
     order = np.broadcast_to(np.arange(count), shape).copy()
     length = 1
     while length < count:
-        place = np.arange(count)
-        run = place // length
+        position = np.arange(count)
+        run = position // length
         is_left = run % 2 == 0
         other = np.where(is_left, run + 1, run - 1) * length
         low = np.broadcast_to(np.minimum(other, count), shape).copy()
@@ -131,7 +131,7 @@ def _merge_sorted(comparator: Computation, rows: Sequence[Array]) -> Run:
             goes_up = (before == is_left) & (low < high)
             high = np.where(goes_up | (low >= high), high, middle)
             low = np.where(goes_up, middle + 1, low)
-        target = place % length + (run // 2) * 2 * length + (low - start)
+        target = position % length + (run // 2) * 2 * length + (low - start)
         # Sort by target instead of writing to targets: a comparator that is not an order may send
         # two elements to the same position.
         order = np.take_along_axis(order, np.argsort(target, axis=-1, kind="stable"), axis=-1)

@@ -129,8 +129,8 @@ def pooled_in_order(monoid: Monoid, x: Array, init: Array, window: Sequence[Wind
         rounded[...] = init
         lengths: tuple[int, ...] = current.shape
         bases: tuple[int, ...] = part.shape
-        for place in product(*(taps(w, size, base) for w, size, base in zip(strips, lengths, bases, strict=True))):
-            targets, elements = tuple([target for _, target, _ in place]), tuple([element for _, _, element in place])
+        for position in product(*(taps(w, size, base) for w, size, base in zip(strips, lengths, bases, strict=True))):
+            targets, elements = tuple([target for _, target, _ in position]), tuple([element for _, _, element in position])
             ufunc(current[targets], part[elements], out=current[targets])
             rounded[targets] = current[targets]
             current[targets] = rounded[targets]
@@ -162,8 +162,8 @@ def _strip(window: WindowDimension, where: slice) -> WindowDimension:
 def _step(ufunc: Any, dtype: np.dtype[Any], fill: Array, window: WindowDimension, size: int, base: int) -> Callable[[Array], Array] | None:
     """Returns a fast function that reduces windows along the first dimension, or None."""
     if window.size <= _FEW_TAPS and not (window.size > _FEW_TAPS // 4 and _accumulates(ufunc, dtype, window, size, base)):
-        places = [(targets, elements) for _, targets, elements in taps(window, size, base)]
-        return partial(_by_taps, ufunc, places, size, fill)
+        positions = [(targets, elements) for _, targets, elements in taps(window, size, base)]
+        return partial(_by_taps, ufunc, positions, size, fill)
     if window.window_dilation != 1 or window.base_dilation != 1:
         return None
     if _accumulates(ufunc, dtype, window, size, base):
@@ -186,13 +186,13 @@ def _accumulates(ufunc: Any, dtype: np.dtype[Any], window: WindowDimension, size
     return reaches and not (ufunc is np.add and dtype in _EXACT_SUMS.values())
 
 
-def _by_taps(ufunc: Any, places: list[tuple[slice, slice]], size: int, fill: Array, x: Array) -> Array:
+def _by_taps(ufunc: Any, positions: list[tuple[slice, slice]], size: int, fill: Array, x: Array) -> Array:
     """Combines the taps of the window one after the other.
 
     Taps that are within the array for all windows come first.
     """
     everywhere = slice(0, size, 1)
-    whole = [x[elements] for targets, elements in places if targets == everywhere]
+    whole = [x[elements] for targets, elements in positions if targets == everywhere]
     if len(whole) > 1:
         result = np.asarray(ufunc(whole[0], whole[1]))
     elif whole:
@@ -201,7 +201,7 @@ def _by_taps(ufunc: Any, places: list[tuple[slice, slice]], size: int, fill: Arr
         result = np.full((size, *x.shape[1:]), fill)
     for part in whole[2:]:
         ufunc(result, part, out=result)
-    for targets, elements in places:
+    for targets, elements in positions:
         if targets != everywhere:
             ufunc(result[targets], x[elements], out=result[targets])
     return result
@@ -257,12 +257,12 @@ def _by_doubling(ufunc: Any, window: WindowDimension, size: int, fill: Array, x:
     count = max(0, min(len(spans) - target, len(x) - source))
     spans[target : target + count] = x[source : source + count]
     result: Array | None = None
-    span, place = 1, 0
+    span, position = 1, 0
     while True:
         if window.size & span:
-            part = spans[place : place + (size - 1) * window.stride + 1 : window.stride]
+            part = spans[position : position + (size - 1) * window.stride + 1 : window.stride]
             result = part.copy() if result is None else np.asarray(ufunc(result, part, out=result))
-            place += span
+            position += span
         if 2 * span > window.size and result is not None:
             return result
         spans = ufunc(spans[:-span], spans[span:])

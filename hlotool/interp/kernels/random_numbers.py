@@ -203,12 +203,12 @@ _DISTRIBUTIONS: dict[str, Callable[[Array, Array, Array, NumberType], Array]] = 
 
 @kernel("rng")
 def rng(
-    first: Array, second: Array, *, distribution: RandomDistribution, result: Shape, device: Device, site: Hashable, options: RunOptions
+    first: Array, second: Array, *, distribution: RandomDistribution, result: Shape, device: Device, instruction_key: Hashable, options: RunOptions
 ) -> Array:
     number = NUMBERS[result.element_type]
     if number.kind == "complex" or (number.kind != "float" and distribution == "rng_normal"):
         raise Violation("R004", "shape", f"'rng' does not support {distribution} for {number.element.name}")
-    bits = _drawn_bits(device.memory_of(site), result.dimensions, options.seed, device)
+    bits = _drawn_bits(device.memory_of(instruction_key), result.dimensions, options.seed, device)
     low, high = (converted(x, number).astype(number.computed) for x in (first, second))
     numbers = _DISTRIBUTIONS[distribution](bits, low, high, number)
     return numbers.astype(number.held, copy=False)
@@ -221,9 +221,9 @@ _FIRST_STATE = 0x7012395
 
 
 @kernel("rng-get-and-update-state")
-def rng_get_and_update_state(*, delta: Int, device: Device, site: Hashable) -> Array:
+def rng_get_and_update_state(*, delta: Int, device: Device, instruction_key: Hashable) -> Array:
     """Returns the 128-bit state before `delta` is added, lower half first."""
-    memory = device.memory_of(site, _FIRST_STATE)
+    memory = device.memory_of(instruction_key, _FIRST_STATE)
     state = memory.counter
     memory.counter = (state + delta) % 2**128
     return np.array([state % 2**64, state >> 64], _LONG)

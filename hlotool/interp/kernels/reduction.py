@@ -293,9 +293,9 @@ def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[
     if monoid is not None and _is_rounded(inputs[0], monoid):
         return (pooled_in_order(monoid, inputs[0], inits[0], window, sizes),)
     state = tuple(np.array(np.broadcast_to(init, sizes)) for init in inits)
-    places = [taps(w, size, base) for w, size, base in zip(window, sizes, inputs[0].shape, strict=True)]
-    for place in product(*places):
-        targets, sources = tuple(target for _, target, _ in place), tuple(source for _, _, source in place)
+    positions = [taps(w, size, base) for w, size, base in zip(window, sizes, inputs[0].shape, strict=True)]
+    for position in product(*positions):
+        targets, sources = tuple(target for _, target, _ in position), tuple(source for _, _, source in position)
         chosen = [x[sources] for x in inputs]
         if chosen[0].size:
             current = [acc[targets] for acc in state]
@@ -342,7 +342,7 @@ def _elements_of_windows(window: WindowDimension, size: int, base: int) -> tuple
     """
     start = np.arange(size) * window.stride - window.padding_low
     # Elements are base_dilation apart, so this many of them are before a position.
-    low, high = (np.clip(-(-place // window.base_dilation), 0, base) for place in (start, start + window.size))
+    low, high = (np.clip(-(-position // window.base_dilation), 0, base) for position in (start, start + window.size))
     return low, high
 
 
@@ -353,19 +353,19 @@ def _reduced_ranges(reducer: Computation, rows: Sequence[Array], low: Array, hig
     empty ranges are arbitrary.
     """
     totals = [np.empty((len(low), *row.shape[1:]), row.dtype) for row in rows]
-    place, length = low.copy(), high - low
+    position, length = low.copy(), high - low
     begun = np.zeros(len(low), bool)
     span, spans = 1, list(rows)
     while True:
         takes = (length & span) != 0
         first, more = takes & ~begun, takes & begun
         for target, x in zip(totals, spans, strict=True):
-            target[first] = x[place[first]]
+            target[first] = x[position[first]]
         if more.any():
-            pairs = (*(target[more] for target in totals), *(x[place[more]] for x in spans))
+            pairs = (*(target[more] for target in totals), *(x[position[more]] for x in spans))
             for target, value in zip(totals, listed((yield Invoke(reducer, pairs, pairs[0].shape))), strict=True):
                 target[more] = value
-        place, begun = np.where(takes, place + span, place), begun | takes
+        position, begun = np.where(takes, position + span, position), begun | takes
         if 2 * span > length.max():
             return totals
         # Ranges of twice the length begin at all indices except the last ones.

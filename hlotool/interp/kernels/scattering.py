@@ -34,40 +34,40 @@ _FEWEST_IN_PASS = 2048
 """Minimum number of elements of a pass; fewer elements are combined faster one by one."""
 
 
-def _combine(reducer: Computation, targets: list[Array], places: Array, updates: list[Array]) -> Run:
+def _combine(reducer: Computation, targets: list[Array], positions: Array, updates: list[Array]) -> Run:
     """Writes f(target, update) into flat arrays, one update after the other."""
     if reducer.root.parameter_number == 1 and len(targets) == 1:
         # NumPy assigns in order, so the last update at a position remains.
-        targets[0][places] = updates[0]
+        targets[0][positions] = updates[0]
         return None
     monoid = monoid_of(reducer)
     if monoid is not None and monoid.works_in_place(targets[0]):
-        monoid.combine_at(targets[0], places, updates[0])
+        monoid.combine_at(targets[0], positions, updates[0])
         return None
-    for chosen in _passes(places):
-        here = places[chosen]
+    for chosen in _passes(positions):
+        here = positions[chosen]
         combined = yield Invoke(reducer, (*(t[here] for t in targets), *(u[chosen] for u in updates)), here.shape)
         for target, values in zip(targets, listed(combined), strict=True):
             target[here] = values
     return None
 
 
-def _passes(places: Array) -> list[Array]:
+def _passes(positions: Array) -> list[Array]:
     """Returns the indices of the updates in each pass.
 
     The first pass consists of the first update at each position, the second pass of the second
     update, and so on, so that no position is repeated within a pass.
     """
-    if not len(places):
+    if not len(positions):
         return []
     # NumPy sorts numbers much faster than indices of numbers; the lower bits keep equal numbers in
     # order.
-    numbers, bits = np.arange(len(places)), len(places).bit_length()
+    numbers, bits = np.arange(len(positions)), len(positions).bit_length()
     lower = (1 << bits) - 1
-    ordered = np.sort((places.astype(np.int64, copy=False) << bits) | numbers)
-    order, sorted_places = ordered & lower, ordered >> bits
-    is_first = np.ones(len(places), bool)
-    is_first[1:] = sorted_places[1:] != sorted_places[:-1]
+    ordered = np.sort((positions.astype(np.int64, copy=False) << bits) | numbers)
+    order, sorted_positions = ordered & lower, ordered >> bits
+    is_first = np.ones(len(positions), bool)
+    is_first[1:] = sorted_positions[1:] != sorted_positions[:-1]
     if is_first.all():
         return [numbers]
     rank = numbers - np.maximum.accumulate(np.where(is_first, numbers, 0))
@@ -117,8 +117,8 @@ def scatter(
     indexed = [k for k in range(rank) if k in scatter_dims_to_operand_dims or k not in lengths]
     passes = _passes_of_slices(starts, indexed, sizes, lengths) if kept[0].size > len(kept[0]) else None
     if passes is None:
-        places = np.broadcast_to(_places(starts, sizes, lengths), kept[0].shape).reshape(-1)
-        yield from _combine(to_apply, [total.reshape(-1) for total in totals], places, [u.reshape(-1) for u in kept])
+        positions = np.broadcast_to(_positions(starts, sizes, lengths), kept[0].shape).reshape(-1)
+        yield from _combine(to_apply, [total.reshape(-1) for total in totals], positions, [u.reshape(-1) for u in kept])
     else:
         slices = [_indexed_first(total, indexed, lengths) for total in totals]
         single = tuple([0 if k in indexed else slice(None) for k in window])
@@ -194,19 +194,19 @@ def _combine_at(combine: Any, total: Array, starts: Mapping[int, int], lengths: 
     combine(part, update.reshape(lengths), out=part)
 
 
-def _places(starts: Sequence[Array], sizes: Sequence[int], lengths: Mapping[int, int]) -> Array:
+def _positions(starts: Sequence[Array], sizes: Sequence[int], lengths: Mapping[int, int]) -> Array:
     """Returns the flat indices of the elements of each slice, in row-major order.
 
     The form is [update, window...], with size 1 for dimensions along which the indices are equal.
     """
     rank = 1 + len(lengths)
-    places = np.zeros((1,) * rank, np.int64)
+    positions = np.zeros((1,) * rank, np.int64)
     for k, start in enumerate(starts):
         at = start.reshape(-1, *(1,) * len(lengths))
         if k in lengths:
             at = at + along(np.arange(lengths[k]), 1 + list(lengths).index(k), rank)
-        places = places * sizes[k] + at
-    return places
+        positions = positions * sizes[k] + at
+    return positions
 
 
 def _passes_of_slices(starts: Sequence[Array], indexed: Sequence[int], sizes: Sequence[int], lengths: Mapping[int, int]) -> list[Array] | None:
@@ -274,8 +274,8 @@ def select_and_scatter(operand: Array, source: Array, init_value: Array, *, wind
     """
     result = np.full(operand.shape, init_value)
     for part in _parts(operand, window):
-        place, is_set = yield from _selected(select, operand[part], window, source[part].shape)
-        yield from _combine(scatter, [result[part].reshape(-1)], place[is_set], [source[part][is_set]])
+        position, is_set = yield from _selected(select, operand[part], window, source[part].shape)
+        yield from _combine(scatter, [result[part].reshape(-1)], position[is_set], [source[part][is_set]])
     return result
 
 
@@ -295,21 +295,21 @@ def _selected(select: Computation, operand: Array, window: Window, sizes: tuple[
     """Returns the flat index of each window's selected element, and a mask of windows with one."""
     best = np.zeros(sizes, operand.dtype)
     numbers = np.arange(operand.size, dtype=np.int32 if operand.size < 1 << 31 else np.int64).reshape(operand.shape)
-    place, is_set, all_set = np.zeros(sizes, numbers.dtype), np.zeros(sizes, bool), False
+    position, is_set, all_set = np.zeros(sizes, numbers.dtype), np.zeros(sizes, bool), False
     for tap in product(*(taps(w, size, base) for w, size, base in zip(window, sizes, operand.shape, strict=True))):
         targets, sources = tuple([target for _, target, _ in tap]), tuple([element for _, _, element in tap])
         rivals = operand[sources]
         if not is_set.any():
-            best[targets], place[targets] = rivals, numbers[sources]
+            best[targets], position[targets] = rivals, numbers[sources]
         else:
             keeps = yield Invoke(select, (best[targets], rivals), rivals.shape)
             replaces = ~keeps if all_set else ~keeps | ~is_set[targets]
             _replace(best[targets], rivals, replaces)
-            _replace(place[targets], numbers[sources], replaces)
+            _replace(position[targets], numbers[sources], replaces)
         if not all_set:
             is_set[targets] = True
             all_set = bool(is_set.all())
-    return place, is_set
+    return position, is_set
 
 
 def _replace(target: Array, values: Array, where: Array) -> None:

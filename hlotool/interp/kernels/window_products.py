@@ -36,7 +36,7 @@ __all__ = ["Convolution", "reads_anywhere"]
 _BUFFER = 1 << 18
 """The approximate maximum number of elements of a buffer that is reused."""
 
-_FEWEST_PLACES = 256
+_FEWEST_POSITIONS = 256
 _FEWEST_COLUMNS = 32
 """Minimum matrix sizes for several products instead of one.
 
@@ -52,14 +52,14 @@ The product for a position has one row for each image.
 _Slices = tuple[slice, ...]
 
 
-def reads_anywhere(places: Sequence[int], taps: Sequence[int], batch: int, outputs: int) -> bool:
+def reads_anywhere(positions: Sequence[int], taps: Sequence[int], batch: int, outputs: int) -> bool:
     """Returns whether the result is the same regardless of the arrays' memory order.
 
     This is the case for few positions and many taps if there are no holes between elements: all
     elements are copied to blocks whose form depends only on the sizes.
     """
     is_of_matrices = batch > 1 or outputs > 1
-    return is_of_matrices and 1 < prod(places) < prod(taps) and prod(taps) >= _MANY_TAPS * batch
+    return is_of_matrices and 1 < prod(positions) < prod(taps) and prod(taps) >= _MANY_TAPS * batch
 
 
 class Convolution:
@@ -95,16 +95,16 @@ class Convolution:
         Positions that read elements through the same taps form a convolution without dilation.
         """
         for chosen in product(*(phases(w, size) for w, size in zip(self.window, self.sizes, strict=True))):
-            places, taps = tuple(phase[0] for phase in chosen), tuple(phase[1] for phase in chosen)
-            out = self.out[(slice(None), slice(None), *places)]
+            positions, taps = tuple(phase[0] for phase in chosen), tuple(phase[1] for phase in chosen)
+            out = self.out[(slice(None), slice(None), *positions)]
             Convolution(self.images, self.kernels[taps], out, [phase[2] for phase in chosen]).fill()
 
     def _fill_undilated(self) -> None:
-        has_few_places = prod(self.sizes) < prod(self.taps)
-        if self.outputs == 1 and (self.images.shape[1] if has_few_places else self.features) == 1 and self.window:
-            fill = self._fill_by_correlations if has_few_places else self._fill_by_shifts
-        elif has_few_places:
-            fill = self._fill_by_places
+        has_few_positions = prod(self.sizes) < prod(self.taps)
+        if self.outputs == 1 and (self.images.shape[1] if has_few_positions else self.features) == 1 and self.window:
+            fill = self._fill_by_correlations if has_few_positions else self._fill_by_shifts
+        elif has_few_positions:
+            fill = self._fill_by_positions
         else:
             fill = self._fill_by_rows if self._may_share_rows() else self._fill_by_columns
         fill()
@@ -169,11 +169,11 @@ class Convolution:
             return block
         padded = self._padded(block, first, rows)
         sizes, strides = (rows.stop - rows.start, *self.sizes[1:]), padded.strides[first : first + rank]
-        places = [(size, w.stride * stride) for size, w, stride in zip(sizes, self.window, strides, strict=True)]
+        positions = [(size, w.stride * stride) for size, w, stride in zip(sizes, self.window, strides, strict=True)]
         taps = [(w.size, w.window_dilation * stride) for w, stride in zip(self.window, strides, strict=True)]
         others = list(zip(padded.shape, padded.strides, strict=True))
         before, after = others[:first], others[first + rank :]
-        order = [*before[:-1], *taps, before[-1], *places] if first + rank == block.ndim else [*before, *places, *taps, *after]
+        order = [*before[:-1], *taps, before[-1], *positions] if first + rank == block.ndim else [*before, *positions, *taps, *after]
         return as_strided(padded, [size for size, _ in order], [stride for _, stride in order])
 
     def _padded(self, block: Array, first: int, rows: slice) -> Array:
@@ -183,9 +183,9 @@ class Convolution:
         """
         extents, targets, sources = [], [], []
         for k, (w, size, base) in enumerate(zip(self.window, self.sizes, block.shape[first:], strict=False)):
-            places = rows if k == 0 else slice(0, size)
-            low = places.start * w.stride - w.padding_low
-            extent = (places.stop - places.start - 1) * w.stride + (w.size - 1) * w.window_dilation + 1
+            positions = rows if k == 0 else slice(0, size)
+            low = positions.start * w.stride - w.padding_low
+            extent = (positions.stop - positions.start - 1) * w.stride + (w.size - 1) * w.window_dilation + 1
             start, stop = min(max(low, 0), base), min(max(low + extent, 0), base)
             extents.append(extent)
             sources.append(slice(start, stop))
@@ -206,7 +206,7 @@ class Convolution:
         if len(self.out) != 1 or not self.window or _is_outside(self.images, -1):
             return False
         first = self.window[0]
-        is_large = prod(self.sizes) >= _FEWEST_PLACES and prod(self.taps[1:]) * self.features >= _FEWEST_COLUMNS
+        is_large = prod(self.sizes) >= _FEWEST_POSITIONS and prod(self.taps[1:]) * self.features >= _FEWEST_COLUMNS
         return is_large and first.size > 1 and first.stride == 1 and (first.size - 1) * first.window_dilation <= self.sizes[0]
 
     def _fill_by_rows(self) -> None:
@@ -226,13 +226,13 @@ class Convolution:
             count = min(step, self.sizes[0] - row)
             inner._fill_columns_of_rows(images[k], row - first.padding_low, columns[: count + reach])
             parts = [columns[start : start + count].reshape(-1, weights.shape[1]) for start in range(0, reach + 1, first.window_dilation)]
-            place = out[k, row : row + count]
-            rows = place.reshape(-1, self.outputs) if place.flags.c_contiguous else total[: len(parts[0])]
+            position = out[k, row : row + count]
+            rows = position.reshape(-1, self.outputs) if position.flags.c_contiguous else total[: len(parts[0])]
             np.matmul(parts[0], weights[0], out=rows)
             for part, weight in zip(parts[1:], weights[1:], strict=True):
                 rows += np.matmul(part, weight, out=term[: len(part)])
-            if not place.flags.c_contiguous:
-                place[...] = rows.reshape(place.shape)
+            if not position.flags.c_contiguous:
+                position[...] = rows.reshape(position.shape)
 
     def _fill_columns_of_rows(self, image: Array, first: int, columns: Array) -> None:
         """Copies the elements that the positions of consecutive rows read into `columns`.
@@ -248,7 +248,7 @@ class Convolution:
 
     # ---- places ---------------------------------------------------------------------------------
 
-    def _fill_by_places(self) -> None:
+    def _fill_by_positions(self) -> None:
         if reads_anywhere(self.sizes, self.taps, self.images.shape[1], self.outputs):
             self._fill_by_columns_of_taps(is_batch_outside=False)
             return
@@ -257,19 +257,19 @@ class Convolution:
             # copying all elements for each position.
             self._fill_by_columns_of_taps(is_batch_outside=_is_outside(self.images, 1))
             return
-        for place in product(*map(range, self.sizes)):
-            slices = self._reads_from(place)
-            at: tuple[Any, ...] = (slice(None), slice(None), *place)
+        for position in product(*map(range, self.sizes)):
+            slices = self._reads_from(position)
+            at: tuple[Any, ...] = (slice(None), slice(None), *position)
             self.out[at] = 0 if slices is None else _contracted(self.images[(slice(None), slice(None), *slices[1])], self.kernels[slices[0]])
 
-    def _reads_from(self, place: Sequence[int]) -> tuple[_Slices, _Slices] | None:
+    def _reads_from(self, position: Sequence[int]) -> tuple[_Slices, _Slices] | None:
         """Returns the taps through which a position reads elements, and these elements.
 
         Returns None if it reads no elements. Here, positions and taps exchange their roles.
         """
         pairs = [
             positions(transposed(w, size), o, w.size, base)
-            for w, o, size, base in zip(self.window, place, self.sizes, self.images.shape[2:-1], strict=True)
+            for w, o, size, base in zip(self.window, position, self.sizes, self.images.shape[2:-1], strict=True)
         ]
         if any(taps.start >= taps.stop for taps, _ in pairs):
             return None
@@ -283,20 +283,20 @@ class Convolution:
         batch is outside of the spatial dimensions in the blocks; this should match the order of the
         images in memory.
         """
-        groups, batch, *places, _ = self.out.shape
+        groups, batch, *positions, _ = self.out.shape
         kernels = np.moveaxis(self.kernels, (-3, -2), (0, 1))
         window = [transposed(w, size) for w, size in zip(self.window, self.sizes, strict=True)]
         # Products of matrices with a few hundred rows are fast.
-        step = max(16, _BUFFER // (256 * prod(places)))
+        step = max(16, _BUFFER // (256 * prod(positions)))
         for start in range(0, batch, step):
             images, out = self.images[:, start : start + step].swapaxes(1, -1), self.out[:, start : start + step]
-            total = np.zeros((groups, *places, out.shape[1], self.outputs), out.dtype)
+            total = np.zeros((groups, *positions, out.shape[1], self.outputs), out.dtype)
             exchanged = Convolution(images, np.moveaxis(out, (0, 1), (-3, -2)), kernels, window)
-            for left, right in exchanged._blocks_of_places(columns_of_features=is_batch_outside):
+            for left, right in exchanged._blocks_of_positions(columns_of_features=is_batch_outside):
                 total += np.matmul(left, right).reshape(total.shape)
             out[...] = np.moveaxis(total, -2, 1)
 
-    def _blocks_of_places(self, *, columns_of_features: bool) -> Iterator[tuple[Array, Array]]:
+    def _blocks_of_positions(self, *, columns_of_features: bool) -> Iterator[tuple[Array, Array]]:
         """Yields pairs of matrices: the elements that are read, and the elements of the result.
 
         Their forms are [group, tap * feature, position] and [group, position, output].
@@ -307,12 +307,12 @@ class Convolution:
             images = np.moveaxis(images, -1, 2)
         width = prod(self.taps) * self.features
         for batch, rows, columns in self._columns(images, 2 + columns_of_features):
-            places = out[(batch, slice(None), *rows)]
+            positions = out[(batch, slice(None), *rows)]
             if groups == 1 and not columns_of_features:
                 # All positions of the batch are rows of one matrix.
-                yield columns.reshape(1, -1, width).swapaxes(1, 2), np.ascontiguousarray(places.reshape(1, -1, outputs))
+                yield columns.reshape(1, -1, width).swapaxes(1, 2), np.ascontiguousarray(positions.reshape(1, -1, outputs))
                 continue
-            for block, right in zip(columns, places, strict=True):
+            for block, right in zip(columns, positions, strict=True):
                 left = block.reshape(groups, width, -1) if columns_of_features else block.reshape(groups, -1, width).swapaxes(1, 2)
                 yield left, np.ascontiguousarray(right.reshape(groups, -1, outputs))
 
@@ -347,14 +347,14 @@ class Convolution:
         length = frame.reach(self.taps, dilations)
         total = np.zeros((len(self.images), *self.sizes))
         for groups in frame.blocks():
-            spread, spread_places = frame.empty(groups), tuple(slice(0, (t - 1) * d + 1, d) for t, d in zip(self.taps, dilations, strict=True))
+            spread, spread_positions = frame.empty(groups), tuple(slice(0, (t - 1) * d + 1, d) for t, d in zip(self.taps, dilations, strict=True))
             spread.fill(0)
             for feature in range(self.features):
                 flat = frame.padded(self.images[groups, 0, ..., feature])
-                frame.shaped(spread)[(slice(None), *spread_places)] = np.moveaxis(self.kernels[..., groups, feature, 0], -1, 0)
-                for place in product(*map(range, self.sizes)):
-                    start = frame.offset([o * w.stride for o, w in zip(place, self.window, strict=True)])
-                    at: tuple[Any, ...] = (groups, *place)
+                frame.shaped(spread)[(slice(None), *spread_positions)] = np.moveaxis(self.kernels[..., groups, feature, 0], -1, 0)
+                for position in product(*map(range, self.sizes)):
+                    start = frame.offset([o * w.stride for o, w in zip(position, self.window, strict=True)])
+                    at: tuple[Any, ...] = (groups, *position)
                     total[at] += np.einsum("cl,cl->c", flat[:, start : start + length], spread[:, :length])
         self.out[:, 0, ..., 0] = total
 
@@ -369,7 +369,7 @@ class _Frame:
         images, self.window = convolution.images, convolution.window
         self.is_outside = _is_outside(images, 0)
         spans = [((size - 1) * w.stride + 1, (w.size - 1) * w.window_dilation) for size, w in zip(convolution.sizes, self.window, strict=True)]
-        self.sizes = tuple(places + taps for places, taps in spans)
+        self.sizes = tuple(positions + taps for positions, taps in spans)
         self.groups = len(images)
         self.dtype = images.dtype
         self.pitches = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
@@ -405,9 +405,9 @@ class _Frame:
         self.shaped(flat)[(slice(None), *targets)] = images[(slice(None), *sources)]
         return flat
 
-    def offset(self, place: Sequence[int]) -> int:
+    def offset(self, position: Sequence[int]) -> int:
         """Returns the offset of a position in the padded images."""
-        return sum(at * pitch for at, pitch in zip(place, self.pitches, strict=True))
+        return sum(at * pitch for at, pitch in zip(position, self.pitches, strict=True))
 
     def reach(self, sizes: Sequence[int], steps: Sequence[int]) -> int:
         """Returns the length of the range from the first to the last of `sizes` positions.

@@ -115,7 +115,7 @@ class _Clustering:
         self.clusters: list[Cluster] = []
         # The number of the cluster that each cluster has been merged into, or its own number.
         self.merged: list[int] = []
-        self.place: dict[Operation, int] = {}
+        self.cluster_number: dict[Operation, int] = {}
         for operation in region.operations:
             self._add(operation)
 
@@ -125,11 +125,11 @@ class _Clustering:
         They are in the order of their last operations.
         """
         for operation in self.region.operations:
-            if operation in self.place:
-                self.clusters[self._root(self.place[operation])].operations.append(operation)
+            if operation in self.cluster_number:
+                self.clusters[self._root(self.cluster_number[operation])].operations.append(operation)
         items: list[Operation | Cluster] = []
         for operation in self.region.operations:
-            cluster = self.clusters[self._root(self.place[operation])] if operation in self.place else None
+            cluster = self.clusters[self._root(self.cluster_number[operation])] if operation in self.cluster_number else None
             if cluster is None or not _is_worthwhile(cluster):
                 items.append(operation)
             elif operation is cluster.operations[-1]:
@@ -237,7 +237,7 @@ class _Clustering:
         cluster.forms[operation] = form
         if inner is not None:
             cluster.inner = min(cluster.inner, inner)
-        self.place[operation] = self.cluster[result] = roots[0]
+        self.cluster_number[operation] = self.cluster[result] = roots[0]
         self.level[result] = level
 
 

@@ -75,13 +75,13 @@ def long_dimensions(shape: Shape) -> Axes:
 def _view_source(variable: Variable) -> tuple[Variable, Axes]:
     positions = tuple(range(len(long_dimensions(variable.shape))))
     while (operation := variable.source) is not None:
-        find = _PLACES.get(operation.instruction.opcode)
-        if find is None or len(operation.reads) != 1 or not _are_alike(operation.reads[0].shape, variable.shape):
+        find = _AXES.get(operation.instruction.opcode)
+        if find is None or len(operation.reads) != 1 or not _are_interchangeable(operation.reads[0].shape, variable.shape):
             break
-        places = find(operation, operation.reads[0].shape, variable.shape)
-        if places is None:
+        axes_of_source = find(operation, operation.reads[0].shape, variable.shape)
+        if axes_of_source is None:
             break
-        positions = tuple([positions[k] for k in places])
+        positions = tuple([positions[k] for k in axes_of_source])
         (variable,) = operation.reads
     return variable, positions
 
@@ -109,11 +109,11 @@ def counted_dimension(variable: Variable) -> int | None:
     return dimension if variable.shape.dimensions[dimension] > 1 else None
 
 
-def _are_alike(one: Shape, other: Shape) -> bool:
+def _are_interchangeable(one: Shape, other: Shape) -> bool:
     return one.is_array and one.element_type == other.element_type and not any((*one.dynamic, *other.dynamic))
 
 
-def _places_of_broadcast(operation: Operation, operand: Shape, result: Shape) -> Axes | None:
+def _axes_of_broadcast(operation: Operation, operand: Shape, result: Shape) -> Axes | None:
     """Returns the position of each long dimension of the operand among those of the result.
 
     Returns None if the broadcast changes their order.
@@ -124,12 +124,12 @@ def _places_of_broadcast(operation: Operation, operand: Shape, result: Shape) ->
     if any(result.dimensions[d] != size for d, size in zip(dimensions, operand.dimensions, strict=True)):
         return None
     of_result = long_dimensions(result)
-    places = [of_result.index(dimensions[k]) for k in long_dimensions(operand)]
-    return tuple(places) if places == sorted(places) else None
+    axes_of_source = [of_result.index(dimensions[k]) for k in long_dimensions(operand)]
+    return tuple(axes_of_source) if axes_of_source == sorted(axes_of_source) else None
 
 
-def _places_of_reshape(operation: Operation, operand: Shape, result: Shape) -> Axes | None:
-    """Like `_places_of_broadcast`, for reshapes that only add and remove dimensions of size 1.
+def _axes_of_reshape(operation: Operation, operand: Shape, result: Shape) -> Axes | None:
+    """Like `_axes_of_broadcast`, for reshapes that only add and remove dimensions of size 1.
 
     Bitcasts between arrays in row-major order are treated in the same way.
     """
@@ -138,10 +138,10 @@ def _places_of_reshape(operation: Operation, operand: Shape, result: Shape) -> A
     return tuple(range(len(sizes))) if sizes == expected and is_ordered else None
 
 
-_PLACES: dict[str, Callable[[Operation, Shape, Shape], Axes | None]] = {
-    "bitcast": _places_of_reshape,
-    "broadcast": _places_of_broadcast,
-    "reshape": _places_of_reshape,
+_AXES: dict[str, Callable[[Operation, Shape, Shape], Axes | None]] = {
+    "bitcast": _axes_of_reshape,
+    "broadcast": _axes_of_broadcast,
+    "reshape": _axes_of_reshape,
 }
 
 
@@ -155,13 +155,13 @@ def index_of_view(shape: Shape, axes: Axes, rank: int) -> str:
     ('[:, 0, None, :]', '')
     """
     parts: list[str] = []
-    places = iter(axes)
+    axes_of_source = iter(axes)
     done = 0
     for size in shape.dimensions:
         if size == 1:
             parts.append("0")
             continue
-        axis = next(places)
+        axis = next(axes_of_source)
         parts += [*["None"] * (axis - done), ":"]
         done = axis + 1
     parts += ["None"] * (rank - done)

@@ -101,8 +101,8 @@ class _Orders:
             long = long_dimensions(first.shape)
             return variable, tuple([axes[long.index(k)] for k in operation.instruction.attributes["dimensions"] if k in long])
         # The only remaining case is a reshape that adds or removes dimensions of size 1.
-        source, places = result.view_source
-        is_whole = source is not result and len(places) == len(long_dimensions(result.shape))
+        source, positions = result.view_source
+        is_whole = source is not result and len(positions) == len(long_dimensions(result.shape))
         return self._views.get(source) if is_whole else None
 
     def _read_otherwise(self, variables: Leaves) -> None:

@@ -40,8 +40,8 @@ _FOLDED_IN_ALL = 1 << 22
 _POWER = "power"
 """Never simplified: for some floats, `x ** 1` in NumPy differs from `x` in the last bit."""
 _INLINED_SIZE = 64
-_GROWTH, _LEAST_GROWTH = 16, 10_000
-"""Limit on the size of generated code: `_LEAST_GROWTH + _GROWTH * instructions of the module`.
+_INCREASE, _LEAST_INCREASE = 16, 10_000
+"""Limit on the size of generated code: `_LEAST_INCREASE + _INCREASE * instructions of the module`.
 
 If several loops share a body, it is generated for each of them.
 """
@@ -129,10 +129,10 @@ class _Known:
 
 
 _Run: TypeAlias = Generator[_Request, Leaves, Leaves]
-_Handler: TypeAlias = "Callable[[Lowering, _Place, Instruction, list[Leaves]], _Run]"
+_Handler: TypeAlias = "Callable[[Lowering, _Scope, Instruction, list[Leaves]], _Run]"
 
 
-class _Place:
+class _Scope:
     """The insertion point of operations: a region, and the values known there."""
 
     __slots__ = ("known", "region")
@@ -160,7 +160,7 @@ class Lowering:
         self._offsets: Memo[Shape, list[int]] = Memo(_offsets_of)
         self._numbers: dict[tuple[str, bytes], Leaves] = {}
         self._foldable = _FOLDED_IN_ALL
-        self._most_instructions = _LEAST_GROWTH + _GROWTH * sum(len(computation.instructions) for computation in graph.sizes)
+        self._most_instructions = _LEAST_INCREASE + _INCREASE * sum(len(computation.instructions) for computation in graph.sizes)
         self._left = 0
 
     def region(self, computation: Computation) -> Region:
@@ -189,7 +189,7 @@ class Lowering:
         return result
 
     def _computation(self, request: _Request) -> _Run:
-        computation, place = request.computation, _Place(request.region, request.known)
+        computation, scope = request.computation, _Scope(request.region, request.known)
         self._left -= len(computation.instructions)
         if self._left < 0:
             raise CannotPlan("loops share so many computations that the generated code would be much longer than the module")
@@ -208,9 +208,9 @@ class Lowering:
             operands = [environment[operand] for operand in x.operands]
             lower = _LOWERINGS.get(x.opcode)
             if lower is not None:
-                environment[x] = as_declared((yield from lower(self, place, x, operands)), x.shape)
+                environment[x] = as_declared((yield from lower(self, scope, x, operands)), x.shape)
             else:
-                environment[x] = self.operation(place, x, operands)
+                environment[x] = self.operation(scope, x, operands)
         return environment[computation.root]
 
     def _ordered(self, computation: Computation) -> list[tuple[int, Instruction]]:
@@ -250,7 +250,7 @@ class Lowering:
 
     # ---- operations with kernels ----------------------------------------------------------------
 
-    def operation(self, place: _Place, x: Instruction, operands: Sequence[Leaves]) -> Leaves:
+    def operation(self, scope: _Scope, x: Instruction, operands: Sequence[Leaves]) -> Leaves:
         """Returns the results of an instruction's kernel.
 
         They belong to a new operation, or to an earlier operation that computes the same values, or
@@ -264,12 +264,12 @@ class Lowering:
         unchanged = _unchanged_operand(x)
         if unchanged is not None and _has_shape(operands[unchanged], x.shape):
             return operands[unchanged]
-        is_repeatable = x.op.is_pure and not binding.per_call and "site" not in binding.keywords
+        is_repeatable = x.op.is_pure and not binding.per_call and "instruction_key" not in binding.keywords
         key = None
         if is_repeatable:
             key = (binding.function, x.opcode, tuple([_identities(operand) for operand in operands]), x.shape, tuple(binding.keywords.items()))
             try:
-                known = place.known.get(key)
+                known = scope.known.get(key)
             except TypeError:
                 # A keyword argument may be a dictionary, which is not hashable.
                 key, known = None, None
@@ -278,9 +278,9 @@ class Lowering:
         results = self._folded(x, binding, operands) if is_repeatable and not binding.suspends else None
         if results is None:
             results = variables_of(x.shape)
-            place.region.operations.append(Operation(x, operands, results))
+            scope.region.operations.append(Operation(x, operands, results))
         if key is not None:
-            place.known.operations[key] = results
+            scope.known.operations[key] = results
         return results
 
     def _folded(self, x: Instruction, binding: Binding, operands: Sequence[Leaves]) -> Leaves | None:
@@ -352,11 +352,11 @@ def as_declared(variables: Leaves, shape: Shape) -> Leaves:
 
 def _has_shape(variables: Leaves, shape: Shape) -> bool:
     return len(variables) == sum(1 for _ in shape.leaves()) and all(
-        _is_alike(variable.shape, leaf) for variable, leaf in zip(variables, shape.leaves(), strict=True)
+        _is_interchangeable(variable.shape, leaf) for variable, leaf in zip(variables, shape.leaves(), strict=True)
     )
 
 
-def _is_alike(one: Shape, other: Shape) -> bool:
+def _is_interchangeable(one: Shape, other: Shape) -> bool:
     return one is other or (
         one.element_type == other.element_type and one.dimensions == other.dimensions and (one.dynamic or None) == (other.dynamic or None)
     )
@@ -378,50 +378,50 @@ def _lowering(*opcodes: str) -> Callable[[_Handler], _Handler]:
 
 
 @_lowering("tuple")
-def _tuple(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]) -> _Run:
+def _tuple(self: Lowering, scope: _Scope, x: Instruction, operands: list[Leaves]) -> _Run:
     return tuple([leaf for operand in operands for leaf in operand])
     yield
 
 
 @_lowering("get-tuple-element")
-def _get_tuple_element(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]) -> _Run:
+def _get_tuple_element(self: Lowering, scope: _Scope, x: Instruction, operands: list[Leaves]) -> _Run:
     first, last = self.range_of(x.operands[0].shape, x.attributes["index"])
     return operands[0][first:last]
     yield
 
 
 @_lowering("call", "fusion")
-def _call(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]) -> _Run:
+def _call(self: Lowering, scope: _Scope, x: Instruction, operands: list[Leaves]) -> _Run:
     (computation,) = x.called
     if self.graph.is_inlined(computation):
-        return (yield _Request(computation, operands, place.region, place.known))
+        return (yield _Request(computation, operands, scope.region, scope.known))
     for operand, parameter in zip(operands, computation.parameters, strict=False):
         as_declared(operand, parameter.shape)
     results = variables_of(computation.root.shape)
-    place.region.operations.append(Call(x, computation, operands, results))
+    scope.region.operations.append(Call(x, computation, operands, results))
     return results
 
 
 @_lowering("conditional")
-def _conditional(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]) -> _Run:
+def _conditional(self: Lowering, scope: _Scope, x: Instruction, operands: list[Leaves]) -> _Run:
     (selector,), *arguments = operands
-    if len(x.called) != len(arguments) or not arguments or place.known.depth >= _DEEPEST_REGION:
+    if len(x.called) != len(arguments) or not arguments or scope.known.depth >= _DEEPEST_REGION:
         raise CannotPlan("conditionals are nested too deeply, or do not match their branches")
     regions = []
     for computation, argument in zip(x.called, arguments, strict=True):
         region = Region()
-        region.results = as_declared((yield _Request(computation, [argument], region, _Known(place.known))), x.shape)
+        region.results = as_declared((yield _Request(computation, [argument], region, _Known(scope.known))), x.shape)
         regions.append(region)
     results = variables_of(x.shape)
-    place.region.operations.append(Branches(x, selector, regions, results))
+    scope.region.operations.append(Branches(x, selector, regions, results))
     return results
 
 
 @_lowering("while")
-def _while(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]) -> _Run:
+def _while(self: Lowering, scope: _Scope, x: Instruction, operands: list[Leaves]) -> _Run:
     (initial,) = operands
     condition, body = x.attributes["condition"], x.attributes["body"]
-    if place.known.depth >= _DEEPEST_REGION:
+    if scope.known.depth >= _DEEPEST_REGION:
         raise CannotPlan("loops are nested too deeply")
     if not (len(condition.parameters) == len(body.parameters) == 1) or not _has_shape(initial, body.parameters[0].shape):
         raise CannotPlan("the initial state of a loop does not match the parameter of its body")
@@ -432,7 +432,7 @@ def _while(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]
     regions = []
     for computation in (condition, body):
         region = Region()
-        region.results = yield _Request(computation, [state], region, _Known(place.known))
+        region.results = yield _Request(computation, [state], region, _Known(scope.known))
         regions.append(region)
     goes_on, following = regions
     as_declared(goes_on.results, condition.root.shape)
@@ -440,5 +440,5 @@ def _while(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]
     changing = [k for k in range(len(state)) if k not in kept]
     following.results = tuple([following.results[k] for k in changing])
     variables = tuple([state[k] for k in changing])
-    place.region.operations.append(Loop(x, tuple([initial[k] for k in changing]), variables, goes_on, following))
+    scope.region.operations.append(Loop(x, tuple([initial[k] for k in changing]), variables, goes_on, following))
     return state

@@ -23,11 +23,11 @@ def overwritten_operand(cluster: Cluster, result: Variable, dying: Sequence[Vari
         # The same block of the result is written for several blocks of the domain, and its operands
         # are read again each time.
         return None
-    outside = [variable for variable in dying if variable not in cluster.axes and _is_alike(variable, result)]
+    outside = [variable for variable in dying if variable not in cluster.axes and _is_interchangeable(variable, result)]
     return next((variable for variable in outside if _is_read_before(cluster, variable, result)), None)
 
 
-def _is_alike(operand: Variable, result: Variable) -> bool:
+def _is_interchangeable(operand: Variable, result: Variable) -> bool:
     if operand.is_scalar or operand.constant is not None:
         return False
     one, other = operand.shape, result.shape

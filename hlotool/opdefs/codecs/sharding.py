@@ -415,8 +415,8 @@ def _checked(
     kinds = [axes.get(kind, []) for kind in ("replicated", "unreduced", "manual")]
     for kind in kinds:
         numbers = [(ref.axis, ref.pre_size, ref.extent(mesh)) for ref, _ in kind]
-        for before, place, (_, at) in zip(numbers, numbers[1:], kind[1:], strict=False):
-            if place < before:
+        for before, position, (_, at) in zip(numbers, numbers[1:], kind[1:], strict=False):
+            if position < before:
                 raise Violation("P039", at, "replicated, unreduced and manual axes must be listed in the order of the mesh")
     check_axes(mesh, [*(refs for refs, _ in dimensions), *kinds])
     replicated, unreduced, manual = (tuple(ref for ref, _ in kind) for kind in kinds)

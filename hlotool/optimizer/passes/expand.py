@@ -11,9 +11,9 @@ from hlotool.ir.model import Instruction
 from hlotool.opdefs.table import OPS
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.dimensions import is_plain
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import Rule
 from hlotool.optimizer.simplify import simplify
-from hlotool.optimizer.site import Site
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import default_layout
 from hlotool.shapes.shape import array_shape
@@ -32,7 +32,10 @@ __all__ = [
 
 
 def expand(
-    context: Context, name: str, expansions: Mapping[str, Callable[[Instruction, Site], Instruction | None]], needs: frozenset[str] = frozenset()
+    context: Context,
+    name: str,
+    expansions: Mapping[str, Callable[[Instruction, PatternRewriter], Instruction | None]],
+    needs: frozenset[str] = frozenset(),
 ) -> bool:
     """Applies an expansion for each opcode, if the flags of `--fast-math` in `needs` are set."""
     if missing := sorted(needs - context.options.fast_math):
@@ -47,16 +50,16 @@ def expand_clamps(context: Context) -> bool:
     return expand(context, "expand-clamp", {"clamp": _clamp})
 
 
-def _clamp(x: Instruction, site: Site) -> Instruction | None:
+def _clamp(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     if any(y.shape.element_type != x.shape.element_type for y in x.operands):
         return None
-    low, a, high = (_broadcast(site, y, x) for y in x.operands)
-    larger = site.add("maximum", [low, a], x.shape)
-    return site.add("minimum", [high, larger], x.shape)
+    low, a, high = (_broadcast(rewriter, y, x) for y in x.operands)
+    larger = rewriter.add("maximum", [low, a], x.shape)
+    return rewriter.add("minimum", [high, larger], x.shape)
 
 
-def _broadcast(site: Site, scalar: Instruction, x: Instruction) -> Instruction:
-    return scalar if scalar.shape.dimensions == x.shape.dimensions else site.add("broadcast", [scalar], x.shape, dimensions=())
+def _broadcast(rewriter: PatternRewriter, scalar: Instruction, x: Instruction) -> Instruction:
+    return scalar if scalar.shape.dimensions == x.shape.dimensions else rewriter.add("broadcast", [scalar], x.shape, dimensions=())
 
 
 def expand_iotas(context: Context) -> bool:
@@ -64,12 +67,12 @@ def expand_iotas(context: Context) -> bool:
     return expand(context, "expand-iota", {"iota": _iota})
 
 
-def _iota(x: Instruction, site: Site) -> Instruction | None:
+def _iota(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     if len(x.shape.dimensions) < 2:
         return None
     dimension = x.attributes["iota_dimension"]
-    line = site.add("iota", [], array_shape(x.shape.element_type, (x.shape.dimensions[dimension],)), iota_dimension=0)
-    return site.add("broadcast", [line], x.shape, dimensions=(dimension,))
+    line = rewriter.add("iota", [], array_shape(x.shape.element_type, (x.shape.dimensions[dimension],)), iota_dimension=0)
+    return rewriter.add("broadcast", [line], x.shape, dimensions=(dimension,))
 
 
 def expand_paddings(context: Context) -> bool:
@@ -77,7 +80,7 @@ def expand_paddings(context: Context) -> bool:
     return expand(context, "expand-pad", {"pad": _pad})
 
 
-def _pad(x: Instruction, site: Site) -> Instruction | None:
+def _pad(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     parts, shape = x.attributes["padding"], x.operands[0].shape
     if not is_plain(x.shape) or not is_plain(shape) or not any(part.low < 0 or part.high < 0 for part in parts):
         return None
@@ -85,9 +88,9 @@ def _pad(x: Instruction, site: Site) -> Instruction | None:
     sizes = [size + part.low + part.high + part.interior * max(size - 1, 0) for part, size in zip(added, shape.dimensions, strict=True)]
     padded = x.operands[0]
     if any(part.low or part.high or part.interior for part in added):
-        padded = site.add("pad", x.operands, array_shape(x.shape.element_type, tuple(sizes)), padding=added)
+        padded = rewriter.add("pad", x.operands, array_shape(x.shape.element_type, tuple(sizes)), padding=added)
     ranges = [SliceRange(max(-part.low, 0), size - max(-part.high, 0)) for part, size in zip(parts, sizes, strict=True)]
-    return site.add("slice", [padded], x.shape, slice=tuple(ranges))
+    return rewriter.add("slice", [padded], x.shape, slice=tuple(ranges))
 
 
 def expand_bitcasts(context: Context) -> bool:
@@ -95,12 +98,12 @@ def expand_bitcasts(context: Context) -> bool:
     return expand(context, "expand-bitcast", {"bitcast": _bitcast})
 
 
-def _bitcast(x: Instruction, site: Site) -> Instruction | None:
+def _bitcast(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     for shape in (x.operands[0].shape, x.shape):
         if not is_plain(shape) or shape.layout != default_layout(len(shape.dimensions)):
             return None
     # For a bitcast to another element type, the reshape is invalid, and is refused.
-    return site.add("reshape", x.operands, x.shape)
+    return rewriter.add("reshape", x.operands, x.shape)
 
 
 def expand_barriers(context: Context) -> bool:
@@ -108,7 +111,7 @@ def expand_barriers(context: Context) -> bool:
     return expand(context, "expand-barrier", {"opt-barrier": _barrier})
 
 
-def _barrier(x: Instruction, site: Site) -> Instruction | None:
+def _barrier(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     return x.operands[0]
 
 
@@ -125,25 +128,25 @@ def expand_total_order(context: Context) -> bool:
     return expand(context, "expand-compare", {"compare": _compare})
 
 
-def _compare(x: Instruction, site: Site) -> Instruction | None:
+def _compare(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     integer = _ORDERED.get(x.operands[0].shape.element_type)
     if x.attributes.get("type") != "TOTALORDER" or integer is None:
         return None
-    first, second = (_order_key(y, integer, site) for y in x.operands)
-    return site.add("compare", [first, second], x.shape, direction=x.attributes["direction"])
+    first, second = (_order_key(y, integer, rewriter) for y in x.operands)
+    return rewriter.add("compare", [first, second], x.shape, direction=x.attributes["direction"])
 
 
-def _order_key(a: Instruction, integer: str, site: Site) -> Instruction:
+def _order_key(a: Instruction, integer: str, rewriter: PatternRewriter) -> Instruction:
     """Returns integers that are ordered like floats in the total order.
 
     These are the bits of the floats, with all but the sign inverted if it is set.
     """
     shape = a.shape.with_element_type(integer)
-    bits = site.add("bitcast-convert", [a], shape)
+    bits = rewriter.add("bitcast-convert", [a], shape)
     width = ELEMENT_TYPES[integer].bits
-    sign = site.add("shift-right-arithmetic", [bits, site.number(shape, width - 1)], shape)
-    mask = site.add("and", [sign, site.number(shape, (1 << (width - 1)) - 1)], shape)
-    return site.add("xor", [bits, mask], shape)
+    sign = rewriter.add("shift-right-arithmetic", [bits, rewriter.number(shape, width - 1)], shape)
+    mask = rewriter.add("and", [sign, rewriter.number(shape, (1 << (width - 1)) - 1)], shape)
+    return rewriter.add("xor", [bits, mask], shape)
 
 
 def expand_logistics(context: Context) -> bool:
@@ -154,11 +157,11 @@ def expand_logistics(context: Context) -> bool:
     return expand(context, "expand-logistic", {"logistic": _logistic}, frozenset({"afn"}))
 
 
-def _logistic(x: Instruction, site: Site) -> Instruction | None:
+def _logistic(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     shape = x.shape
     if x.operands[0].shape.element_type != shape.element_type:
         return None
     # Complex types have no such constant, so they are not expanded.
-    one = site.number(shape, 1)
-    power = site.add("exponential", [site.add("negate", x.operands, shape)], shape)
-    return site.add("divide", [one, site.add("add", [one, power], shape)], shape)
+    one = rewriter.number(shape, 1)
+    power = rewriter.add("exponential", [rewriter.add("negate", x.operands, shape)], shape)
+    return rewriter.add("divide", [one, rewriter.add("add", [one, power], shape)], shape)

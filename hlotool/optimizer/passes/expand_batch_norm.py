@@ -11,7 +11,7 @@ from hlotool.ir.model import Computation, Instruction
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.dimensions import is_plain
 from hlotool.optimizer.passes.expand import expand
-from hlotool.optimizer.site import Site
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["expand_batch_norms"]
@@ -40,9 +40,9 @@ def expand_batch_norms(context: Context) -> bool:
 class _Features:
     """Operations on an array, and on vectors with a number for each feature."""
 
-    def __init__(self, reducers: dict[str, Computation], x: Instruction, site: Site) -> None:
+    def __init__(self, reducers: dict[str, Computation], x: Instruction, rewriter: PatternRewriter) -> None:
         self.reducers = reducers
-        self.site = site
+        self.rewriter = rewriter
         self.operand = x.operands[0]
         self.index: int = x.attributes["feature_index"]
         self.epsilon: float = x.attributes["epsilon"]
@@ -53,18 +53,18 @@ class _Features:
         self.count = prod(shape.dimensions[k] for k in self.others)
 
     def apply(self, opcode: str, *operands: Instruction) -> Instruction:
-        return self.site.add(opcode, operands, operands[0].shape)
+        return self.rewriter.add(opcode, operands, operands[0].shape)
 
     def wide(self, vector: Instruction) -> Instruction:
         """Broadcasts a vector, so that each element gets the number of its feature."""
-        return self.site.add("broadcast", [vector], self.operand.shape, dimensions=(self.index,))
+        return self.rewriter.add("broadcast", [vector], self.operand.shape, dimensions=(self.index,))
 
     def inverse_deviation(self, variance: Instruction) -> Instruction:
         """Returns 1 / sqrt(variance + epsilon)."""
         return self.apply("rsqrt", self.apply("add", variance, self.number(self.epsilon)))
 
     def number(self, number: float) -> Instruction:
-        return self.site.number(self.vector, number)
+        return self.rewriter.number(self.vector, number)
 
     def normalized(self, center: Instruction, factor: Instruction, offset: Instruction) -> Instruction:
         centered = self.apply("subtract", self.operand, self.wide(center))
@@ -75,9 +75,9 @@ class _Features:
         scalar = array_shape(self.vector.element_type)
         reducer = self.reducers.get(scalar.element_type)
         if reducer is None:
-            reducer = self.reducers[scalar.element_type] = _addition(self.site.rewriter, scalar)
-        zero = self.site.number(scalar, 0)
-        return self.site.add("reduce", [x, zero], self.vector, dimensions=self.others, to_apply=reducer)
+            reducer = self.reducers[scalar.element_type] = _addition(self.rewriter.module_rewriter, scalar)
+        zero = self.rewriter.number(scalar, 0)
+        return self.rewriter.add("reduce", [x, zero], self.vector, dimensions=self.others, to_apply=reducer)
 
     def mean(self, x: Instruction) -> Instruction:
         return self.apply("divide", self.sum(x), self.number(self.count))
@@ -93,13 +93,13 @@ def _addition(rewriter: Rewriter, scalar: Shape) -> Computation:
 
 
 def _expand(
-    reducers: dict[str, Computation], expansion: Callable[[_Features, Sequence[Instruction]], Instruction], x: Instruction, site: Site
+    reducers: dict[str, Computation], expansion: Callable[[_Features, Sequence[Instruction]], Instruction], x: Instruction, rewriter: PatternRewriter
 ) -> Instruction | None:
     """Expands an instruction if all operands are static and have the same floating-point type."""
     element_type = x.operands[0].shape.element_type
     if element_type not in _TYPES or not all(is_plain(y.shape) and y.shape.element_type == element_type for y in x.operands):
         return None
-    return expansion(_Features(reducers, x, site), x.operands)
+    return expansion(_Features(reducers, x, rewriter), x.operands)
 
 
 def _inference(features: _Features, operands: Sequence[Instruction]) -> Instruction:
@@ -113,7 +113,7 @@ def _training(features: _Features, operands: Sequence[Instruction]) -> Instructi
     squares = features.mean(features.apply("multiply", a, a))
     variance = features.apply("subtract", squares, features.apply("multiply", mean, mean))
     normal = features.normalized(mean, features.apply("multiply", scale, features.inverse_deviation(variance)), offset)
-    return features.site.add("tuple", [normal, mean, variance])
+    return features.rewriter.add("tuple", [normal, mean, variance])
 
 
 def _gradient(features: _Features, operands: Sequence[Instruction]) -> Instruction:
@@ -128,7 +128,7 @@ def _gradient(features: _Features, operands: Sequence[Instruction]) -> Instructi
     rest = features.apply("subtract", slope, features.wide(features.apply("divide", of_offset, features.number(features.count))))
     rest = features.apply("subtract", rest, features.apply("multiply", centered, features.wide(share)))
     of_operand = features.apply("multiply", rest, features.wide(features.apply("multiply", scale, factor)))
-    return features.site.add("tuple", [of_operand, of_scale, of_offset])
+    return features.rewriter.add("tuple", [of_operand, of_scale, of_offset])
 
 
 _EXPANSIONS = {"inference": _inference, "training": _training, "grad": _gradient}

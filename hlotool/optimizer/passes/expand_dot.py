@@ -9,7 +9,7 @@ from hlotool.ir.model import Instruction
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.dimensions import is_plain
 from hlotool.optimizer.passes.expand import expand
-from hlotool.optimizer.site import Site
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.shapes.shape import array_shape
 
 __all__ = ["expand_dots"]
@@ -24,15 +24,15 @@ def expand_dots(context: Context) -> bool:
     return expand(context, "expand-dot", {"dot": _dot})
 
 
-def _dot(x: Instruction, site: Site) -> Instruction | None:
+def _dot(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     lhs, rhs = x.operands
     attributes = x.attributes
     if not all(is_plain(shape) for shape in (x.shape, lhs.shape, rhs.shape)):
         return None
     batch, contracted = [attributes.get(f"lhs_{kind}_dims", ()) for kind in ("batch", "contracting")]
     batch_there, contracted_there = [attributes.get(f"rhs_{kind}_dims", ()) for kind in ("batch", "contracting")]
-    first = _matrix(lhs, site, batch, contracted, is_left=True)
-    second = _matrix(rhs, site, batch_there, contracted_there, is_left=False)
+    first = _matrix(lhs, rewriter, batch, contracted, is_left=True)
+    second = _matrix(rhs, rewriter, batch_there, contracted_there, is_left=False)
     if first is lhs and second is rhs:
         return None
     count = len(batch)
@@ -44,10 +44,10 @@ def _dot(x: Instruction, site: Site) -> Instruction | None:
         "lhs_contracting_dims": (count + 1,),
         "rhs_contracting_dims": (count,),
     }
-    return site.reshape(site.with_operands(x, [first, second], shape, **changed), x.shape.dimensions)
+    return rewriter.reshape(rewriter.with_operands(x, [first, second], shape, **changed), x.shape.dimensions)
 
 
-def _matrix(x: Instruction, site: Site, batch: Sequence[int], contracted: Sequence[int], *, is_left: bool) -> Instruction:
+def _matrix(x: Instruction, rewriter: PatternRewriter, batch: Sequence[int], contracted: Sequence[int], *, is_left: bool) -> Instruction:
     """Returns an operand as a batch of matrices.
 
     The batch dimensions come first. All free dimensions become one, and so do all contracted ones.
@@ -57,5 +57,5 @@ def _matrix(x: Instruction, site: Site, batch: Sequence[int], contracted: Sequen
     rows, columns = (free, contracted) if is_left else (contracted, free)
     order = (*batch, *rows, *columns)
     if order != tuple(range(len(order))):
-        x = site.add("transpose", [x], array_shape(x.shape.element_type, tuple(sizes[k] for k in order)), dimensions=order)
-    return site.reshape(x, (*[sizes[k] for k in batch], prod(sizes[k] for k in rows), prod(sizes[k] for k in columns)))
+        x = rewriter.add("transpose", [x], array_shape(x.shape.element_type, tuple(sizes[k] for k in order)), dimensions=order)
+    return rewriter.reshape(x, (*[sizes[k] for k in batch], prod(sizes[k] for k in rows), prod(sizes[k] for k in columns)))

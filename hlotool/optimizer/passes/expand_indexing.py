@@ -17,7 +17,7 @@ from hlotool.optimizer.constants import number_literal
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.dimensions import is_empty, is_plain
 from hlotool.optimizer.passes.expand import expand
-from hlotool.optimizer.site import Site
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape, array_shape, tuple_shape
 from hlotool.shapes.values import SliceRange
@@ -42,7 +42,7 @@ def expand_scatters(context: Context) -> bool:
     return _expand(context, "expand-scatter", "scatter", _scatter)
 
 
-Expansion = Callable[[list[Computation], Instruction, Site], Instruction | None]
+Expansion = Callable[[list[Computation], Instruction, PatternRewriter], Instruction | None]
 
 
 def _expand(context: Context, name: str, opcode: str, expansion: Expansion) -> bool:
@@ -62,25 +62,27 @@ class _Indices:
     Each operand dimension uses one column of the matrix, or none.
     """
 
-    def __init__(self, site: Site, indices: Instruction, vector: int, mapped: Sequence[int], batching: Sequence[int], batches: Sequence[int]) -> None:
+    def __init__(
+        self, rewriter: PatternRewriter, indices: Instruction, vector: int, mapped: Sequence[int], batching: Sequence[int], batches: Sequence[int]
+    ) -> None:
         sizes = indices.shape.dimensions
         if vector == len(sizes):
             sizes = (*sizes, 1)
-            indices = site.reshape(indices, sizes)
+            indices = rewriter.reshape(indices, sizes)
         others = [k for k in range(len(sizes)) if k != vector]
         self.batch = tuple(sizes[k] for k in others)
         self.count = prod(self.batch)
         if vector != len(others):
             shape = array_shape(indices.shape.element_type, (*self.batch, sizes[vector]))
-            indices = site.add("transpose", [indices], shape, dimensions=(*others, vector))
-        rows = site.reshape(indices, (self.count, sizes[vector]))
+            indices = rewriter.add("transpose", [indices], shape, dimensions=(*others, vector))
+        rows = rewriter.reshape(indices, (self.count, sizes[vector]))
         if ELEMENT_TYPES[rows.shape.element_type].bits < _INDEX_BITS:
-            rows = site.add("convert", [rows], array_shape("s32", rows.shape.dimensions))
+            rows = rewriter.add("convert", [rows], array_shape("s32", rows.shape.dimensions))
         self.element_type = rows.shape.element_type
         for k in batches:
-            counted = site.add("iota", [], array_shape(self.element_type, self.batch), iota_dimension=others.index(k))
-            column = site.reshape(counted, (self.count, 1))
-            rows = site.add("concatenate", [rows, column], _widened(rows.shape, 1), dimensions=(1,))
+            counted = rewriter.add("iota", [], array_shape(self.element_type, self.batch), iota_dimension=others.index(k))
+            column = rewriter.reshape(counted, (self.count, 1))
+            rows = rewriter.add("concatenate", [rows, column], _widened(rows.shape, 1), dimensions=(1,))
         self.rows = rows
         self.columns = {dimension: k for k, dimension in enumerate((*mapped, *batching))}
 
@@ -95,19 +97,19 @@ class _Loop:
     `state` are the values of the arrays in the body.
     """
 
-    def __init__(self, created: list[Computation], site: Site, name: str, operands: Sequence[Instruction], trips: int) -> None:
-        self.site = site
-        self.rewriter = site.rewriter
+    def __init__(self, created: list[Computation], rewriter: PatternRewriter, name: str, operands: Sequence[Instruction], trips: int) -> None:
+        self.rewriter = rewriter
+        self.module_rewriter = rewriter.module_rewriter
         # Raises CannotBuildError if there are too many rows to count.
         limit = number_literal("s32", trips)
-        self.operands = [site.number(_COUNTER, 0), *operands]
+        self.operands = [rewriter.number(_COUNTER, 0), *operands]
         self.shape = tuple_shape([x.shape for x in self.operands])
-        self.condition = self.rewriter.add_computation(f"{name}_condition")
-        self.body = self.rewriter.add_computation(f"{name}_body")
+        self.condition = self.module_rewriter.add_computation(f"{name}_condition")
+        self.body = self.module_rewriter.add_computation(f"{name}_body")
         created += [self.condition, self.body]
         self.into = self.condition
         counter = self.element(self.parameter(), 0)
-        self.rewriter.set_root(self.add("compare", [counter, self.constant(limit)], array_shape("pred"), direction="LT"))
+        self.module_rewriter.set_root(self.add("compare", [counter, self.constant(limit)], array_shape("pred"), direction="LT"))
         self.into = self.body
         state = self.parameter()
         self.counter, *self.state = [self.element(state, k) for k in range(len(self.operands))]
@@ -115,10 +117,10 @@ class _Loop:
 
     def add(self, opcode: str, operands: Sequence[Instruction], shape: Shape, **attributes: Any) -> Instruction:
         """Adds an instruction to the computation that is being built."""
-        return self.rewriter.insert(opcode, operands, into=self.into, shape=shape, attributes=attributes)
+        return self.module_rewriter.insert(opcode, operands, into=self.into, shape=shape, attributes=attributes)
 
     def parameter(self) -> Instruction:
-        return self.rewriter.insert("parameter", into=self.into, name="state", shape=self.shape, immediate=0)
+        return self.module_rewriter.insert("parameter", into=self.into, name="state", shape=self.shape, immediate=0)
 
     def element(self, state: Instruction, k: int) -> Instruction:
         return self.add("get-tuple-element", [state], self.operands[k].shape, index=k)
@@ -127,7 +129,7 @@ class _Loop:
         return self.constant(number_literal(shape.element_type, number))
 
     def constant(self, literal: Literal) -> Instruction:
-        return self.rewriter.insert("constant", into=self.into, shape=literal.shape, immediate=literal)
+        return self.module_rewriter.insert("constant", into=self.into, shape=literal.shape, immediate=literal)
 
     def row(self, matrix: Instruction) -> Instruction:
         """Returns this iteration's slice of an array, along its first dimension."""
@@ -146,41 +148,41 @@ class _Loop:
         return self.add("reshape", [part], scalar)
 
     def run(self, changed: Sequence[Instruction]) -> Instruction:
-        """Inserts the loop at the site, with these values as the next state."""
+        """Inserts the loop at the rewriter, with these values as the next state."""
         following = self.add("add", [self.counter, self.number(_COUNTER, 1)], _COUNTER)
-        self.rewriter.set_root(self.add("tuple", [following, *changed], self.shape))
-        self.rewriter.flush()
-        start = self.site.add("tuple", self.operands, self.shape)
-        return self.site.add("while", [start], self.shape, condition=self.condition, body=self.body)
+        self.module_rewriter.set_root(self.add("tuple", [following, *changed], self.shape))
+        self.module_rewriter.flush()
+        start = self.rewriter.add("tuple", self.operands, self.shape)
+        return self.rewriter.add("while", [start], self.shape, condition=self.condition, body=self.body)
 
 
-def _gather(created: list[Computation], x: Instruction, site: Site) -> Instruction | None:
+def _gather(created: list[Computation], x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     operand, vectors = x.operands
     attributes = x.attributes
     batching = attributes.get("operand_batching_dims", ())
     if not _is_expandable(x):
         return None
     mapped, batches = attributes["start_index_map"], attributes.get("start_indices_batching_dims", ())
-    indices = _Indices(site, vectors, attributes["index_vector_dim"], mapped, batching, batches)
+    indices = _Indices(rewriter, vectors, attributes["index_vector_dim"], mapped, batching, batches)
     sizes = attributes["slice_sizes"]
     dropped = {*attributes["collapsed_slice_dims"], *batching}
     window = tuple(size for k, size in enumerate(sizes) if k not in dropped)
     element_type = x.shape.element_type
-    result = site.number(array_shape(element_type, (indices.count, *window)), 0)
-    loop = _Loop(created, site, "gather", [operand, indices.rows, result], indices.count)
+    result = rewriter.number(array_shape(element_type, (indices.count, *window)), 0)
+    loop = _Loop(created, rewriter, "gather", [operand, indices.rows, result], indices.count)
     source, matrix, copied = loop.state
     starts = loop.starts(indices, matrix, len(sizes))
     part = loop.add("dynamic-slice", [source, *starts], array_shape(element_type, sizes), dynamic_slice_sizes=sizes)
     line = loop.add("reshape", [part], array_shape(element_type, (1, *window)))
-    places = [loop.counter, *[loop.zero] * len(window)]
-    total = loop.run([source, matrix, loop.add("dynamic-update-slice", [copied, line, *places], copied.shape)])
-    rows = site.add("get-tuple-element", [total], result.shape, index=3)
-    whole = site.reshape(rows, (*indices.batch, *window))
-    order = _places(len(whole.shape.dimensions), attributes["offset_dims"], len(indices.batch))
-    return whole if order == tuple(range(len(order))) else site.add("transpose", [whole], x.shape, dimensions=order)
+    positions = [loop.counter, *[loop.zero] * len(window)]
+    total = loop.run([source, matrix, loop.add("dynamic-update-slice", [copied, line, *positions], copied.shape)])
+    rows = rewriter.add("get-tuple-element", [total], result.shape, index=3)
+    whole = rewriter.reshape(rows, (*indices.batch, *window))
+    order = _positions(len(whole.shape.dimensions), attributes["offset_dims"], len(indices.batch))
+    return whole if order == tuple(range(len(order))) else rewriter.add("transpose", [whole], x.shape, dimensions=order)
 
 
-def _scatter(created: list[Computation], x: Instruction, site: Site) -> Instruction | None:
+def _scatter(created: list[Computation], x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     if not _is_expandable(x):
         return None
     operand, vectors, updates = x.operands
@@ -189,17 +191,17 @@ def _scatter(created: list[Computation], x: Instruction, site: Site) -> Instruct
         return None
     batching, batches = attributes.get("input_batching_dims", ()), attributes.get("scatter_indices_batching_dims", ())
     mapped, windows = attributes["scatter_dims_to_operand_dims"], attributes["update_window_dims"]
-    indices = _Indices(site, vectors, attributes["index_vector_dim"], mapped, batching, batches)
+    indices = _Indices(rewriter, vectors, attributes["index_vector_dim"], mapped, batching, batches)
     # The dimensions of the updates: those of the indices, then those of the window.
     order = (*[k for k in range(len(updates.shape.dimensions)) if k not in windows], *windows)
     if order != tuple(range(len(order))):
         shape = array_shape(updates.shape.element_type, tuple(updates.shape.dimensions[k] for k in order))
-        updates = site.add("transpose", [updates], shape, dimensions=order)
+        updates = rewriter.add("transpose", [updates], shape, dimensions=order)
     sizes = iter(updates.shape.dimensions[len(indices.batch) :])
     dropped = {*attributes["inserted_window_dims"], *batching}
     window = tuple(1 if k in dropped else next(sizes) for k in range(len(operand.shape.dimensions)))
-    lines = site.reshape(updates, (indices.count, *window))
-    loop = _Loop(created, site, "scatter", [operand, indices.rows, lines], indices.count)
+    lines = rewriter.reshape(updates, (indices.count, *window))
+    loop = _Loop(created, rewriter, "scatter", [operand, indices.rows, lines], indices.count)
     target, matrix, changes = loop.state
     starts = loop.starts(indices, matrix, len(window))
     block = array_shape(x.shape.element_type, window)
@@ -208,7 +210,7 @@ def _scatter(created: list[Computation], x: Instruction, site: Site) -> Instruct
     after = loop.add("map", [before, change], block, dimensions=tuple(range(len(window))), to_apply=combiner)
     kept = loop.add("select", [_fits(loop, starts, window, operand.shape, indices), after, before], block)
     total = loop.run([loop.add("dynamic-update-slice", [target, kept, *starts], target.shape), matrix, changes])
-    return site.add("get-tuple-element", [total], x.shape, index=1)
+    return rewriter.add("get-tuple-element", [total], x.shape, index=1)
 
 
 def _fits(loop: _Loop, starts: Sequence[Instruction], window: Sequence[int], shape: Shape, indices: _Indices) -> Instruction:
@@ -223,7 +225,7 @@ def _fits(loop: _Loop, starts: Sequence[Instruction], window: Sequence[int], sha
     return loop.add("broadcast", [fits], array_shape("pred", tuple(window)), dimensions=())
 
 
-def _places(rank: int, windows: Sequence[int], batch_rank: int) -> tuple[int, ...]:
+def _positions(rank: int, windows: Sequence[int], batch_rank: int) -> tuple[int, ...]:
     """Returns the permutation that restores the order of dimensions of a gather's result.
 
     The array to permute has the dimensions of the indices first, then those of the window.

@@ -40,7 +40,7 @@ def _is_inlinable(context: Context, x: Instruction, decisions: dict[Computation,
         return True
     decision = decisions.get(body)
     if decision is None:
-        decision = decisions[body] = _may_be_copied(context, body) and _growth(context, body, context.rewriter.callers(body)) <= 0
+        decision = decisions[body] = _may_be_copied(context, body) and _added_instructions(context, body, context.rewriter.callers(body)) <= 0
     return decision
 
 
@@ -52,7 +52,7 @@ def _may_be_copied(context: Context, body: Computation) -> bool:
     return not any(y.op.name == "fusion" or NONDETERMINISTIC in y.op.traits for y in context.instructions(body))
 
 
-def _growth(context: Context, body: Computation, callers: tuple[Instruction, ...]) -> int:
+def _added_instructions(context: Context, body: Computation, callers: tuple[Instruction, ...]) -> int:
     """Returns the number of instructions that inlining all calls of a computation would add."""
     rewriter = context.rewriter
     instructions = [y for y in context.instructions(body) if y.op.name != "parameter"]
@@ -62,13 +62,13 @@ def _growth(context: Context, body: Computation, callers: tuple[Instruction, ...
     for y in instructions:
         if y.literal is not None or y.op.name == "iota" or (y.op.name == "broadcast" and y.operands[0] in shared):
             shared.add(y)
-    growth = len(shared) * len({rewriter.owner(caller) for caller in callers}) - len(instructions)
+    added = len(shared) * len({rewriter.owner(caller) for caller in callers}) - len(instructions)
     for caller in callers:
         users = rewriter.users(caller)
-        growth += len(instructions) - len(shared) - 1
+        added += len(instructions) - len(shared) - 1
         if body.root.op.name == "tuple" and not rewriter.is_root(caller) and all(user.op.name == "get-tuple-element" for user in users):
-            growth -= 1 + len(users)
-    return growth
+            added -= 1 + len(users)
+    return added
 
 
 def _inline(context: Context, x: Instruction, body: Computation) -> None:

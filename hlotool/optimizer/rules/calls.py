@@ -5,8 +5,8 @@ from __future__ import annotations
 from hlotool.analysis.effects import has_effect
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import ELEMENTWISE
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import rule
-from hlotool.optimizer.site import Site
 
 __all__: list[str] = []
 
@@ -15,17 +15,17 @@ _MOST_MAPPED = 32
 
 
 @rule("call", "fusion")
-def call_that_returns_an_operand(x: Instruction, site: Site) -> Instruction | None:
+def call_that_returns_an_operand(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """call(a, b), to_apply=f -> b, if f returns its second parameter"""
     (body,) = x.called
-    if body.root.op.name != "parameter" or any(y.called or has_effect(y, set()) for y in site.rewriter.instructions(body)):
+    if body.root.op.name != "parameter" or any(y.called or has_effect(y, set()) for y in rewriter.module_rewriter.instructions(body)):
         return None
     number: int = body.root.immediate
     return x.operands[number]
 
 
 @rule("get-tuple-element", of=("call", "fusion"))
-def element_that_a_call_passes_on(x: Instruction, site: Site) -> Instruction | None:
+def element_that_a_call_passes_on(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """get-tuple-element(call(a, b), 1) -> a, if element 1 of the result is the first parameter
 
     The element may also be a scalar constant.
@@ -42,20 +42,20 @@ def element_that_a_call_passes_on(x: Instruction, site: Site) -> Instruction | N
     # The caller gets a copy of the constant, which should not be large.
     if literal is None or literal.shape.dimensions or literal.shape.is_tuple:
         return None
-    return site.constant(literal)
+    return rewriter.constant(literal)
 
 
 @rule("map")
-def map_of_elementwise_operations(x: Instruction, site: Site) -> Instruction | None:
+def map_of_elementwise_operations(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """map(a, b), to_apply=f -> the operations of f on whole arrays, if all are elementwise
 
     If something else also calls f, it must have only one operation.
     """
     body: Computation = x.called[0]
-    instructions = site.rewriter.instructions(body)
+    instructions = rewriter.module_rewriter.instructions(body)
     operations = [y for y in instructions if y.op.name != "parameter"]
     constants = sum(y.literal is not None for y in operations)
-    is_copied = site.rewriter.caller_count(body) > 1
+    is_copied = rewriter.module_rewriter.caller_count(body) > 1
     if len(operations) > _MOST_MAPPED or constants > 1 or (is_copied and len(operations) + constants > 1) or not _fits_body(x, body):
         return None
     if not all(y.literal is not None or ELEMENTWISE in y.op.traits for y in operations):
@@ -69,10 +69,10 @@ def map_of_elementwise_operations(x: Instruction, site: Site) -> Instruction | N
             continue
         shape = x.shape.with_element_type(y.shape.element_type)
         if y.literal is None:
-            copies[y] = site.with_operands(y, [copies[operand] for operand in y.operands], shape)
+            copies[y] = rewriter.with_operands(y, [copies[operand] for operand in y.operands], shape)
             continue
-        scalar = site.constant(y.literal)
-        copies[y] = site.add("broadcast", [scalar], shape, dimensions=()) if shape.dimensions else scalar
+        scalar = rewriter.constant(y.literal)
+        copies[y] = rewriter.add("broadcast", [scalar], shape, dimensions=()) if shape.dimensions else scalar
     return copies[body.root]
 
 

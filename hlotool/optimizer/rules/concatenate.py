@@ -10,8 +10,8 @@ from hlotool.analysis.simplify import constant_value, is_same_number
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import ELEMENTWISE
 from hlotool.optimizer.dimensions import are_plain, dimensions_of, is_empty, is_plain
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import rule
-from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import Shape, array_shape
 from hlotool.shapes.values import PaddingDimension, SliceRange
 
@@ -20,35 +20,35 @@ __all__: list[str] = []
 _MOST_OPERANDS = 10_000
 
 
-def _joined(x: Instruction, operands: Sequence[Instruction], site: Site) -> Instruction:
+def _joined(x: Instruction, operands: Sequence[Instruction], rewriter: PatternRewriter) -> Instruction:
     """Returns the concatenation of other operands, or the operand if there is only one."""
-    return operands[0] if len(operands) == 1 else site.with_operands(x, operands)
+    return operands[0] if len(operands) == 1 else rewriter.with_operands(x, operands)
 
 
 @rule("concatenate")
-def concatenate_of_empty(x: Instruction, site: Site) -> Instruction | None:
+def concatenate_of_empty(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """concatenate(a, b) -> concatenate(a), if `b` has no elements"""
     if is_empty(x.shape) or not are_plain(x):
         return None
     kept = [operand for operand in x.operands if not is_empty(operand.shape)]
-    return _joined(x, kept, site) if len(kept) < len(x.operands) else None
+    return _joined(x, kept, rewriter) if len(kept) < len(x.operands) else None
 
 
 @rule("concatenate", of=("concatenate",))
-def concatenate_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
+def concatenate_of_concatenate(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """concatenate(concatenate(a, b), c) -> concatenate(a, b, c)"""
-    nested = {y for y in x.operands if y.op is x.op and dimensions_of(y) == dimensions_of(x) and site.has_one_user(y)}
+    nested = {y for y in x.operands if y.op is x.op and dimensions_of(y) == dimensions_of(x) and rewriter.has_one_user(y)}
     if not nested or not are_plain(x) or not all(map(are_plain, nested)):
         return None
     operands: list[Instruction] = []
     for y in x.operands:
         operands += y.operands if y in nested else (y,)
     # Without a limit, long chains of concatenates would take quadratic time.
-    return site.with_operands(x, operands) if len(operands) <= _MOST_OPERANDS else None
+    return rewriter.with_operands(x, operands) if len(operands) <= _MOST_OPERANDS else None
 
 
 @rule("concatenate", of=("slice",))
-def concatenate_of_slices(x: Instruction, site: Site) -> Instruction | None:
+def concatenate_of_slices(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """concatenate(slice(a), [0:2], slice(a), [2:5]) -> slice(a), [0:5]"""
     dimension = dimensions_of(x)[0]
 
@@ -61,9 +61,9 @@ def concatenate_of_slices(x: Instruction, site: Site) -> Instruction | None:
         ranges = list(run[0].attributes["slice"])
         part = ranges[dimension]
         ranges[dimension] = SliceRange(part.start, run[-1].attributes["slice"][dimension].limit, part.stride)
-        return site.add("slice", run[0].operands, shape, slice=tuple(ranges))
+        return rewriter.add("slice", run[0].operands, shape, slice=tuple(ranges))
 
-    return _with_runs(x, site, continues, merge)
+    return _with_runs(x, rewriter, continues, merge)
 
 
 def _continues(one: tuple[SliceRange, ...], two: tuple[SliceRange, ...], dimension: int) -> bool:
@@ -76,7 +76,7 @@ def _continues(one: tuple[SliceRange, ...], two: tuple[SliceRange, ...], dimensi
 
 
 @rule("concatenate", of=("broadcast",))
-def concatenate_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
+def concatenate_of_broadcasts(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """concatenate(broadcast(a), broadcast(a)) -> broadcast(a)
 
     The broadcasts must repeat `a` along the concatenated dimension.
@@ -89,13 +89,16 @@ def concatenate_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
         return dimensions_of(one) == dimensions_of(two) and dimension not in dimensions_of(one)
 
     def merge(run: Sequence[Instruction], shape: Shape) -> Instruction:
-        return site.add("broadcast", run[0].operands, shape, dimensions=dimensions_of(run[0]))
+        return rewriter.add("broadcast", run[0].operands, shape, dimensions=dimensions_of(run[0]))
 
-    return _with_runs(x, site, continues, merge)
+    return _with_runs(x, rewriter, continues, merge)
 
 
 def _with_runs(
-    x: Instruction, site: Site, continues: Callable[[Instruction, Instruction], bool], merge: Callable[[Sequence[Instruction], Shape], Instruction]
+    x: Instruction,
+    rewriter: PatternRewriter,
+    continues: Callable[[Instruction, Instruction], bool],
+    merge: Callable[[Sequence[Instruction], Shape], Instruction],
 ) -> Instruction | None:
     """Returns a concatenation in which operands that continue each other are merged.
 
@@ -107,7 +110,7 @@ def _with_runs(
             runs[-1].append(two)
         else:
             runs.append([two])
-    merged = [len(run) > 1 and (len(runs) == 1 or site.have_one_user(set(run))) for run in runs]
+    merged = [len(run) > 1 and (len(runs) == 1 or rewriter.have_one_user(set(run))) for run in runs]
     if not any(merged) or not are_plain(x) or not all(is_plain(operand.shape) for y in x.operands for operand in y.operands[:1]):
         return None
     dimension, operands = dimensions_of(x)[0], []
@@ -118,11 +121,11 @@ def _with_runs(
         sizes = list(run[0].shape.dimensions)
         sizes[dimension] = sum(y.shape.dimensions[dimension] for y in run)
         operands.append(merge(run, array_shape(x.shape.element_type, tuple(sizes))))
-    return _joined(x, operands, site)
+    return _joined(x, operands, rewriter)
 
 
 @rule("concatenate")
-def concatenate_of_equal_numbers(x: Instruction, site: Site) -> Instruction | None:
+def concatenate_of_equal_numbers(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """concatenate(broadcast(c), broadcast(c)) -> broadcast(c), for constants"""
     first = constant_value(x.operands[0])
     if first is None or not are_plain(x):
@@ -131,13 +134,13 @@ def concatenate_of_equal_numbers(x: Instruction, site: Site) -> Instruction | No
         value = constant_value(operand)
         if value is None or not is_same_number(value, first):
             return None
-    return site.number(x.shape, first)
+    return rewriter.number(x.shape, first)
 
 
 @rule("concatenate", of=("broadcast",))
-def concatenate_as_pad(x: Instruction, site: Site) -> Instruction | None:
+def concatenate_as_pad(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """concatenate(broadcast(v), a, broadcast(v)) -> pad(a, v), also with only one broadcast"""
-    splats = [y if y.op.name == "broadcast" and not y.operands[0].shape.dimensions and site.has_one_user(y) else None for y in x.operands]
+    splats = [y if y.op.name == "broadcast" and not y.operands[0].shape.dimensions and rewriter.has_one_user(y) else None for y in x.operands]
     middle = 0 if splats[0] is None else 1
     around = [y for k, y in enumerate(splats) if k != middle]
     if middle == len(splats) or splats[middle] is not None or not are_plain(x):
@@ -149,11 +152,11 @@ def concatenate_as_pad(x: Instruction, site: Site) -> Instruction | None:
     amounts = [y.shape.dimensions[dimension] for y in x.operands]
     padding = [PaddingDimension(0, 0)] * x.shape.rank
     padding[dimension] = PaddingDimension(sum(amounts[:middle]), sum(amounts[middle + 1 :]))
-    return site.add("pad", [x.operands[middle], values.pop()], x.shape, padding=tuple(padding))
+    return rewriter.add("pad", [x.operands[middle], values.pop()], x.shape, padding=tuple(padding))
 
 
 @rule("concatenate", of=("reshape",))
-def concatenate_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
+def concatenate_of_reshapes(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """concatenate(reshape(a), reshape(b)) -> reshape(concatenate(a, b))
 
     There must be a dimension along which concatenating `a` and `b` gives the elements in the same
@@ -164,15 +167,15 @@ def concatenate_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
     sources = [y.operands[0] for y in x.operands]
     if not are_plain(x) or not all(is_plain(a.shape) for a in sources):
         return None
-    if not site.have_one_user(set(x.operands)):
+    if not rewriter.have_one_user(set(x.operands)):
         return None
     dimension = _common_dimension(x, [a.shape.dimensions for a in sources])
     if dimension is None:
         return None
     sizes = list(sources[0].shape.dimensions)
     sizes[dimension] = sum(a.shape.dimensions[dimension] for a in sources)
-    whole = site.add("concatenate", sources, array_shape(x.shape.element_type, tuple(sizes)), dimensions=(dimension,))
-    return site.reshape(whole, x.shape.dimensions)
+    whole = rewriter.add("concatenate", sources, array_shape(x.shape.element_type, tuple(sizes)), dimensions=(dimension,))
+    return rewriter.reshape(whole, x.shape.dimensions)
 
 
 def _common_dimension(x: Instruction, sources: Sequence[tuple[int, ...]]) -> int | None:
@@ -191,7 +194,7 @@ def _common_dimension(x: Instruction, sources: Sequence[tuple[int, ...]]) -> int
 
 
 @rule("concatenate")
-def concatenate_of_elementwise(x: Instruction, site: Site) -> Instruction | None:
+def concatenate_of_elementwise(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """concatenate(negate(a), negate(b)) -> negate(concatenate(a, b))
 
     The same holds for all elementwise operations with one operand.
@@ -199,7 +202,7 @@ def concatenate_of_elementwise(x: Instruction, site: Site) -> Instruction | None
     first = x.operands[0]
     if ELEMENTWISE not in first.op.traits or len(first.operands) != 1:
         return None
-    if any(y.op is not first.op or y.attributes != first.attributes for y in x.operands) or not site.have_one_user(set(x.operands)):
+    if any(y.op is not first.op or y.attributes != first.attributes for y in x.operands) or not rewriter.have_one_user(set(x.operands)):
         return None
     sources = [y.operands[0] for y in x.operands]
     element_type = sources[0].shape.element_type
@@ -208,5 +211,5 @@ def concatenate_of_elementwise(x: Instruction, site: Site) -> Instruction | None
     # A bitcast-convert to another size adds or drops a dimension, in all operands or in none.
     if sources[0].shape.dimensions != first.shape.dimensions:
         return None
-    whole = site.add("concatenate", sources, array_shape(element_type, x.shape.dimensions), dimensions=dimensions_of(x))
-    return site.with_operands(first, [whole], shape=x.shape)
+    whole = rewriter.add("concatenate", sources, array_shape(element_type, x.shape.dimensions), dimensions=dimensions_of(x))
+    return rewriter.with_operands(first, [whole], shape=x.shape)

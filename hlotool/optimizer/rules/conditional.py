@@ -5,14 +5,14 @@ from __future__ import annotations
 from hlotool.analysis.simplify import constant_value
 from hlotool.ir.model import Computation, Instruction
 from hlotool.literals.literal import Literal
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import rule
-from hlotool.optimizer.site import Site
 
 __all__: list[str] = []
 
 
 @rule("conditional")
-def known_branch(x: Instruction, site: Site) -> Instruction | None:
+def known_branch(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """conditional(true, a, b), f, g -> call(a), to_apply=f
 
     An index that is out of range chooses the last branch.
@@ -26,19 +26,19 @@ def known_branch(x: Instruction, site: Site) -> Instruction | None:
         number = 0 if value else 1
     else:
         number = int(value) if 0 <= value <= last else last
-    return site.add("call", [x.operands[number + 1]], x.shape, to_apply=x.called[number])
+    return rewriter.add("call", [x.operands[number + 1]], x.shape, to_apply=x.called[number])
 
 
 @rule("conditional")
-def equal_branches(x: Instruction, site: Site) -> Instruction | None:
+def equal_branches(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """conditional(p, a, a), f, f -> call(a), to_apply=f"""
     if any(operand is not x.operands[1] for operand in x.operands[2:]) or any(branch is not x.called[0] for branch in x.called):
         return None
-    return site.add("call", [x.operands[1]], x.shape, to_apply=x.called[0])
+    return rewriter.add("call", [x.operands[1]], x.shape, to_apply=x.called[0])
 
 
 @rule("get-tuple-element", of=("conditional",))
-def element_that_branches_agree_on(x: Instruction, site: Site) -> Instruction | None:
+def element_that_branches_agree_on(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """get-tuple-element(conditional(p, tuple(a, b), b), 1) -> b, if all branches return b there
 
     The element may also be the same scalar constant in all branches.
@@ -49,7 +49,7 @@ def element_that_branches_agree_on(x: Instruction, site: Site) -> Instruction | 
     first, *others = [_returned(branch, operand, index) for branch, operand in pairs]
     if not isinstance(first, Literal):
         return first if all(value is first for value in others) else None
-    return site.constant(first) if all(value == first for value in others) else None
+    return rewriter.constant(first) if all(value == first for value in others) else None
 
 
 def _returned(branch: Computation, operand: Instruction, index: int) -> Instruction | Literal | None:

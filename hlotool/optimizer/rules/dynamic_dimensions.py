@@ -5,8 +5,8 @@ from __future__ import annotations
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import ELEMENTWISE
 from hlotool.optimizer.dimensions import dimensions_of
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import rule
-from hlotool.optimizer.site import Site
 
 __all__: list[str] = []
 
@@ -15,18 +15,18 @@ _MOST_STEPS = 16
 
 
 @rule("set-dimension-size", of=("set-dimension-size",))
-def size_set_twice(x: Instruction, site: Site) -> Instruction | None:
+def size_set_twice(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """set-dimension-size(set-dimension-size(a, m), n) -> set-dimension-size(a, n)
 
     Both must set the size of the same dimension.
     A size that is greater than the previous one is an error, or brings back elements of `a`.
     """
     y, size = x.operands
-    return site.with_operands(x, [y.operands[0], size]) if dimensions_of(y) == dimensions_of(x) else None
+    return rewriter.with_operands(x, [y.operands[0], size]) if dimensions_of(y) == dimensions_of(x) else None
 
 
 @rule("set-dimension-size", of=("get-dimension-size",))
-def size_set_to_itself(x: Instruction, site: Site) -> Instruction | None:
+def size_set_to_itself(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """set-dimension-size(a, get-dimension-size(a)) -> a, if the dimension is dynamic
 
     The size may also be that of an array from which `a` is computed without changing the size.
@@ -38,7 +38,7 @@ def size_set_to_itself(x: Instruction, site: Site) -> Instruction | None:
 
 
 @rule("get-dimension-size")
-def size_that_was_set(x: Instruction, site: Site) -> Instruction | None:
+def size_that_was_set(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """get-dimension-size(negate(set-dimension-size(a, n))) -> n
 
     There may be several elementwise operations with one operand, and also copies and transposes.
@@ -50,7 +50,7 @@ def size_that_was_set(x: Instruction, site: Site) -> Instruction | None:
 
 
 @rule("custom-call", of=("get-tuple-element",))
-def padding_cut_off(x: Instruction, site: Site) -> Instruction | None:
+def padding_cut_off(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """custom-call(PadToStatic's results), "SliceToDynamic" -> the operand of PadToStatic"""
     if x.attributes["custom_call_target"] != "SliceToDynamic" or not _is_element(x.operands[0], 0):
         return None
@@ -63,7 +63,7 @@ def padding_cut_off(x: Instruction, site: Site) -> Instruction | None:
 
 
 @rule("get-tuple-element", of=("custom-call",))
-def size_of_padded(x: Instruction, site: Site) -> Instruction | None:
+def size_of_padded(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """get-tuple-element(custom-call(a), "PadToStatic", k) -> the size of dimension k - 1
 
     The size must be static, or have been set.
@@ -75,7 +75,7 @@ def size_of_padded(x: Instruction, site: Site) -> Instruction | None:
     if dimension >= len(a.shape.dimensions):
         return None
     if not _is_dynamic(a, dimension):
-        return site.number(x.shape, a.shape.dimensions[dimension])
+        return rewriter.number(x.shape, a.shape.dimensions[dimension])
     for y, k in _same_sizes(a, dimension):
         if y.op.name == "set-dimension-size" and dimensions_of(y)[0] == k:
             return y.operands[1]

@@ -8,8 +8,8 @@ from hlotool.analysis.simplify import constant_value
 from hlotool.ir.model import Instruction
 from hlotool.optimizer.constants import number_literal
 from hlotool.optimizer.dimensions import dimensions_of, is_empty, is_plain
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import rule
-from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import array_shape
 from hlotool.shapes.values import PaddingDimension, SliceRange
 
@@ -40,18 +40,18 @@ def _clamped(starts: Sequence[Instruction], bounds: Sequence[int], sizes: Sequen
 
 
 @rule("dynamic-slice")
-def dynamic_slice_at_constants(x: Instruction, site: Site) -> Instruction | None:
+def dynamic_slice_at_constants(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """dynamic-slice(a, constants) -> slice(a)"""
     starts, source = _starts(x, 1), x.operands[0]
     known = None if starts is None else _clamped(starts, source.shape.dimensions, x.shape.dimensions)
     if known is None:
         return None
     ranges = tuple(SliceRange(start, start + size) for start, size in zip(known, x.shape.dimensions, strict=True))
-    return site.add("slice", [source], x.shape, slice=ranges)
+    return rewriter.add("slice", [source], x.shape, slice=ranges)
 
 
 @rule("dynamic-slice", "dynamic-update-slice")
-def start_of_whole_dimension(x: Instruction, site: Site) -> Instruction | None:
+def start_of_whole_dimension(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """dynamic-slice(a, i, j) -> dynamic-slice(a, i, 0), if dimension 1 is taken as a whole
 
     The same holds for updates.
@@ -62,14 +62,14 @@ def start_of_whole_dimension(x: Instruction, site: Site) -> Instruction | None:
         return None
     sizes = x.shape.dimensions if fixed == 1 else x.operands[1].shape.dimensions
     whole = [k for k, size in enumerate(sizes) if size == x.operands[0].shape.dimensions[k] and starts[k].op.name not in ("constant", "parameter")]
-    if not any(site.has_one_user(starts[k]) for k in whole):
+    if not any(rewriter.has_one_user(starts[k]) for k in whole):
         return None
-    zero = site.constant(number_literal(starts[0].shape.element_type, 0))
-    return site.with_operands(x, [*x.operands[:fixed], *(zero if k in whole else start for k, start in enumerate(starts))])
+    zero = rewriter.constant(number_literal(starts[0].shape.element_type, 0))
+    return rewriter.with_operands(x, [*x.operands[:fixed], *(zero if k in whole else start for k, start in enumerate(starts))])
 
 
 @rule("dynamic-slice", of=("broadcast",))
-def dynamic_slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
+def dynamic_slice_of_broadcast(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """dynamic-slice(broadcast(a), i, j) -> broadcast(a) or broadcast(dynamic-slice(a, i))
 
     The slice of `a` is needed if dimensions of `a` are cut.
@@ -79,16 +79,16 @@ def dynamic_slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None
         return None
     source, mapped = y.operands[0], dimensions_of(y)
     if any(x.shape.dimensions[k] != y.shape.dimensions[k] for k in mapped):
-        if not site.has_one_user(y):
+        if not rewriter.has_one_user(y):
             return None
         sizes = tuple(x.shape.dimensions[k] for k in mapped)
         shape = array_shape(source.shape.element_type, sizes)
-        source = site.add("dynamic-slice", [source, *(starts[k] for k in mapped)], shape, dynamic_slice_sizes=sizes)
-    return site.add("broadcast", [source], x.shape, dimensions=mapped)
+        source = rewriter.add("dynamic-slice", [source, *(starts[k] for k in mapped)], shape, dynamic_slice_sizes=sizes)
+    return rewriter.add("broadcast", [source], x.shape, dimensions=mapped)
 
 
 @rule("dynamic-slice", of=("dynamic-slice",))
-def dynamic_slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
+def dynamic_slice_of_dynamic_slice(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """dynamic-slice(dynamic-slice(a, i, 0), 0, j) -> dynamic-slice(a, i, j)
 
     One of the two must take each dimension as a whole. Otherwise, clamped indices would have to be
@@ -105,27 +105,27 @@ def dynamic_slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | 
         if middle != bound and size != middle:
             return None
         starts.append(outer[k] if middle == bound else inner[k])
-    return site.with_operands(x, [y.operands[0], *starts])
+    return rewriter.with_operands(x, [y.operands[0], *starts])
 
 
 @rule("slice", of=("dynamic-slice",))
-def slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
+def slice_of_dynamic_slice(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """slice(dynamic-slice(a, i, 0)), [0:1], [0:2] -> dynamic-slice(a, i, 0)
 
     In each dimension, the slice must take everything, or both must begin at 0.
     """
     y = x.operands[0]
     starts = _starts(y, 1)
-    if starts is None or not is_plain(x.shape) or not site.has_one_user(y):
+    if starts is None or not is_plain(x.shape) or not rewriter.has_one_user(y):
         return None
     for part, start, before, after in zip(x.attributes["slice"], starts, y.shape.dimensions, x.shape.dimensions, strict=True):
         if before != after and (part.start or part.stride != 1 or constant_value(start) != 0):
             return None
-    return site.with_operands(y, y.operands, shape=x.shape, dynamic_slice_sizes=x.shape.dimensions)
+    return rewriter.with_operands(y, y.operands, shape=x.shape, dynamic_slice_sizes=x.shape.dimensions)
 
 
 @rule("dynamic-slice", of=("dynamic-update-slice",))
-def dynamic_slice_of_update(x: Instruction, site: Site) -> Instruction | None:
+def dynamic_slice_of_update(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """dynamic-slice(dynamic-update-slice(a, b, i), i) -> b, if the shapes are equal"""
     y = x.operands[0]
     # An update with another shape is refused.
@@ -133,7 +133,7 @@ def dynamic_slice_of_update(x: Instruction, site: Site) -> Instruction | None:
 
 
 @rule("dynamic-update-slice", of=("dynamic-update-slice",))
-def update_of_update(x: Instruction, site: Site) -> Instruction | None:
+def update_of_update(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """dynamic-update-slice(dynamic-update-slice(a, b, i), c, i) -> dynamic-update-slice(a, c, i)
 
     `b` and `c` must have the same shape.
@@ -143,11 +143,11 @@ def update_of_update(x: Instruction, site: Site) -> Instruction | None:
         return None
     if y.operands[1].shape.dimensions != x.operands[1].shape.dimensions:
         return None
-    return site.with_operands(x, [y.operands[0], *x.operands[1:]])
+    return rewriter.with_operands(x, [y.operands[0], *x.operands[1:]])
 
 
 @rule("dynamic-update-slice", of=("broadcast",))
-def update_of_number(x: Instruction, site: Site) -> Instruction | None:
+def update_of_number(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """dynamic-update-slice(broadcast(v), b, constants) -> pad(b, v)"""
     y, update, starts = x.operands[0], x.operands[1], _starts(x, 2)
     if y.op.name != "broadcast" or y.operands[0].shape.dimensions or starts is None:
@@ -157,10 +157,10 @@ def update_of_number(x: Instruction, site: Site) -> Instruction | None:
         return None
     rows = zip(known, x.shape.dimensions, update.shape.dimensions, strict=True)
     padding = tuple(PaddingDimension(start, bound - start - size) for start, bound, size in rows)
-    return site.add("pad", [update, y.operands[0]], x.shape, padding=padding)
+    return rewriter.add("pad", [update, y.operands[0]], x.shape, padding=padding)
 
 
 @rule("dynamic-update-slice")
-def update_by_nothing(x: Instruction, site: Site) -> Instruction | None:
+def update_by_nothing(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """dynamic-update-slice(a, b, i) -> a, if `b` has no elements"""
     return x.operands[0] if is_empty(x.operands[1].shape) else None

@@ -5,26 +5,26 @@ from __future__ import annotations
 from hlotool.analysis.simplify import constant_value
 from hlotool.ir.model import Instruction
 from hlotool.optimizer.dimensions import is_empty, is_plain
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import rule
-from hlotool.optimizer.site import Site
 
 __all__: list[str] = []
 
 
 @rule("gather")
-def gather_of_number(x: Instruction, site: Site) -> Instruction | None:
+def gather_of_number(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """gather(broadcast(v), i) -> broadcast(v)"""
     y = x.operands[0]
     if not is_plain(x.shape) or not is_plain(y.shape) or is_empty(y.shape):
         return None
     if y.op.name == "broadcast" and not y.operands[0].shape.dimensions:
-        return site.add("broadcast", y.operands, x.shape, dimensions=())
+        return rewriter.add("broadcast", y.operands, x.shape, dimensions=())
     value = constant_value(y)
-    return None if value is None else site.number(x.shape, value)
+    return None if value is None else rewriter.number(x.shape, value)
 
 
 @rule("gather")
-def gather_of_everything(x: Instruction, site: Site) -> Instruction | None:
+def gather_of_everything(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """gather(a, i) -> broadcast(reshape(a)), if each slice is all of `a`
 
     The starts of such slices are clamped to 0.
@@ -36,14 +36,14 @@ def gather_of_everything(x: Instruction, site: Site) -> Instruction | None:
         return None
     collapsed = attributes["collapsed_slice_dims"]
     kept = [size for k, size in enumerate(y.shape.dimensions) if k not in collapsed]
-    return site.add("broadcast", [site.reshape(y, kept)], x.shape, dimensions=attributes["offset_dims"])
+    return rewriter.add("broadcast", [rewriter.reshape(y, kept)], x.shape, dimensions=attributes["offset_dims"])
 
 
 @rule("scatter")
-def scatter_of_nothing(x: Instruction, site: Site) -> Instruction | None:
+def scatter_of_nothing(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """scatter(a, i, b) -> a, if `b` has no elements"""
     count = len(x.operands) // 2
     # All updates have the same sizes.
     if not is_empty(x.operands[-1].shape):
         return None
-    return x.operands[0] if count == 1 else site.add("tuple", x.operands[:count], x.shape)
+    return x.operands[0] if count == 1 else rewriter.add("tuple", x.operands[:count], x.shape)

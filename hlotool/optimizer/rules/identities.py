@@ -7,8 +7,8 @@ from hlotool.ir.model import Instruction
 from hlotool.opdefs.algebra import NO_ALGEBRA
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import IDEMPOTENT, INVOLUTION
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import rule
-from hlotool.optimizer.site import Site
 
 __all__: list[str] = []
 
@@ -34,7 +34,7 @@ _SUMMARIES = {
 
 
 def _register(name: str, summary: str, *opcodes: str) -> None:
-    def rewrite(x: Instruction, site: Site) -> Instruction | None:
+    def rewrite(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
         return same_value(x)
 
     rewrite.__doc__ = summary

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hlotool.analysis.simplify import constant_value, converted
 from hlotool.ir.model import Instruction
 from hlotool.optimizer.dimensions import element_count, is_plain
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import rule
-from hlotool.optimizer.site import Site
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
 __all__: list[str] = []
@@ -16,13 +16,13 @@ _LARGE = 64
 
 
 @rule("iota")
-def iota_of_one(x: Instruction, site: Site) -> Instruction | None:
+def iota_of_one(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """iota -> broadcast(0), if the iota dimension has size 1"""
-    return site.number(x.shape, 0) if x.shape.dimensions[x.attributes["iota_dimension"]] == 1 else None
+    return rewriter.number(x.shape, 0) if x.shape.dimensions[x.attributes["iota_dimension"]] == 1 else None
 
 
 @rule("convert", of=("iota",))
-def convert_of_iota(x: Instruction, site: Site) -> Instruction | None:
+def convert_of_iota(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """convert(iota) -> iota, if both types can represent all numbers"""
     y = x.operands[0]
     if not is_plain(x.shape):
@@ -30,11 +30,11 @@ def convert_of_iota(x: Instruction, site: Site) -> Instruction | None:
     last = y.shape.dimensions[y.attributes["iota_dimension"]] - 1
     if last > min(_last_of_all_integers(x.shape.element_type), _last_of_all_integers(y.shape.element_type)):
         return None
-    return site.add("iota", (), x.shape, iota_dimension=y.attributes["iota_dimension"])
+    return rewriter.add("iota", (), x.shape, iota_dimension=y.attributes["iota_dimension"])
 
 
 @rule("remainder", of=("iota",))
-def remainder_of_iota(x: Instruction, site: Site) -> Instruction | None:
+def remainder_of_iota(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """remainder(iota, c) -> iota, if all numbers are less than c"""
     y, row = x.operands[0], ELEMENT_TYPES[x.shape.element_type]
     if y.op.name != "iota" or not row.is_integral:
@@ -54,9 +54,9 @@ def _last_of_all_integers(element_type: str) -> int:
 
 
 @rule("constant")
-def constant_of_equal_numbers(x: Instruction, site: Site) -> Instruction | None:
+def constant_of_equal_numbers(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """constant({v, v, ...}) -> broadcast(v), for more than 64 elements"""
     if element_count(x.shape) <= _LARGE:
         return None
     value = constant_value(x)
-    return None if value is None else site.number(x.shape, value)
+    return None if value is None else rewriter.number(x.shape, value)

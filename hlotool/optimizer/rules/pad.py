@@ -5,8 +5,8 @@ from __future__ import annotations
 from hlotool.analysis.simplify import constant_value, is_same_number
 from hlotool.ir.model import Instruction
 from hlotool.optimizer.dimensions import are_plain, is_empty
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import rule
-from hlotool.optimizer.site import Site
 from hlotool.shapes.values import PaddingDimension, SliceRange
 
 __all__: list[str] = []
@@ -21,17 +21,17 @@ def _is_same(a: Instruction, b: Instruction) -> bool:
 
 
 @rule("pad")
-def pad_as_slice(x: Instruction, site: Site) -> Instruction | None:
+def pad_as_slice(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """pad(a, v), padding=-1_-2 -> slice(a), if the padding only removes elements"""
     if any(part.low > 0 or part.high > 0 or part.interior for part in x.attributes["padding"]) or not are_plain(x):
         return None
     sizes = x.operands[0].shape.dimensions
     ranges = [SliceRange(-part.low, size + part.high) for part, size in zip(x.attributes["padding"], sizes, strict=True)]
-    return site.add("slice", x.operands[:1], x.shape, slice=tuple(ranges))
+    return rewriter.add("slice", x.operands[:1], x.shape, slice=tuple(ranges))
 
 
 @rule("pad")
-def pad_of_equal_number(x: Instruction, site: Site) -> Instruction | None:
+def pad_of_equal_number(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """pad(broadcast(v), v) -> broadcast(v), also if the padded array is empty"""
     source, value = x.operands
     if not are_plain(x):
@@ -39,11 +39,11 @@ def pad_of_equal_number(x: Instruction, site: Site) -> Instruction | None:
     is_same = source.op.name == "broadcast" and _is_same(source.operands[0], value)
     if not is_same and not is_empty(source.shape) and not _is_same(source, value):
         return None
-    return site.add("broadcast", [value], x.shape, dimensions=())
+    return rewriter.add("broadcast", [value], x.shape, dimensions=())
 
 
 @rule("pad", of=("pad",))
-def pad_of_pad(x: Instruction, site: Site) -> Instruction | None:
+def pad_of_pad(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """pad(pad(a, v), v) -> pad(a, v)
 
     The outer padding must not add elements where the inner one removes them, and neither may pad
@@ -58,4 +58,4 @@ def pad_of_pad(x: Instruction, site: Site) -> Instruction | None:
         if removes or inner.interior or outer.interior:
             return None
         padding.append(PaddingDimension(inner.low + outer.low, inner.high + outer.high))
-    return site.add("pad", y.operands, x.shape, padding=tuple(padding))
+    return rewriter.add("pad", y.operands, x.shape, padding=tuple(padding))

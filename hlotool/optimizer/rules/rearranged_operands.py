@@ -14,8 +14,8 @@ from hlotool.literals.literal import decode, literal_from_bytes
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import ELEMENTWISE
 from hlotool.optimizer.dimensions import broadcast_after_reshape, dimensions_of, element_count, is_empty, is_plain
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import rule
-from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import Shape, array_shape
 
 __all__: list[str] = []
@@ -54,25 +54,25 @@ def _before(x: Instruction, one: Callable[[Instruction], Before | None]) -> list
     return result
 
 
-def _apply(x: Instruction, site: Site, before: Sequence[Before], sizes: tuple[int, ...]) -> Instruction:
+def _apply(x: Instruction, rewriter: PatternRewriter, before: Sequence[Before], sizes: tuple[int, ...]) -> Instruction:
     """Inserts the operation on the operands as they are before the rearrangement."""
     operands: dict[Instruction, Instruction] = {}
     for y, insert in zip(x.operands, before, strict=True):
         if y not in operands:
             operands[y] = insert()
-    return site.with_operands(x, [operands[y] for y in x.operands], array_shape(x.shape.element_type, sizes))
+    return rewriter.with_operands(x, [operands[y] for y in x.operands], array_shape(x.shape.element_type, sizes))
 
 
-def _disappears(x: Instruction, site: Site, opcode: str, sizes: tuple[int, ...]) -> bool:
+def _disappears(x: Instruction, rewriter: PatternRewriter, opcode: str, sizes: tuple[int, ...]) -> bool:
     """Returns whether a rearrangement of an array with these sizes disappears with `x`."""
-    return any(y.op.name == opcode and y.operands[0].shape.dimensions == sizes and site.has_one_user(y) for y in x.operands)
+    return any(y.op.name == opcode and y.operands[0].shape.dimensions == sizes and rewriter.has_one_user(y) for y in x.operands)
 
 
 def _as_it_is(y: Instruction) -> Before:
     return lambda: y
 
 
-def _smaller_number(y: Instruction, sizes: tuple[int, ...], site: Site) -> Before | None:
+def _smaller_number(y: Instruction, sizes: tuple[int, ...], rewriter: PatternRewriter) -> Before | None:
     """Returns a function that inserts an array of equal elements with other dimensions.
 
     None if the elements of `y` are not known to be equal.
@@ -80,16 +80,16 @@ def _smaller_number(y: Instruction, sizes: tuple[int, ...], site: Site) -> Befor
     shape = array_shape(y.shape.element_type, sizes)
     if y.op.name == "broadcast" and not y.operands[0].shape.dimensions:
         scalar = y.operands[0]
-        return lambda: site.add("broadcast", [scalar], shape, dimensions=()) if sizes else scalar
+        return lambda: rewriter.add("broadcast", [scalar], shape, dimensions=()) if sizes else scalar
     value = constant_value(y)
-    return None if value is None else lambda: site.number(shape, value)
+    return None if value is None else lambda: rewriter.number(shape, value)
 
 
 # ---- reshapes ----------------------------------------------------------------------------------
 
 
 @rule(*_ELEMENTWISE, of=("reshape",))
-def elementwise_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
+def elementwise_of_reshapes(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """add(reshape(a), reshape(b)) -> reshape(add(a, b)), for all elementwise operations
 
     Other operands may be constants, or broadcasts that are still broadcasts in the other shape.
@@ -98,26 +98,26 @@ def elementwise_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
     if first is None:
         return None
     source = first.operands[0].shape
-    if not _disappears(x, site, "reshape", source.dimensions) and not _all_move(first, site):
+    if not _disappears(x, rewriter, "reshape", source.dimensions) and not _all_move(first, rewriter):
         return None
-    before = _before(x, lambda y: _before_reshape(y, source, site))
-    return None if before is None else site.reshape(_apply(x, site, before, source.dimensions), x.shape.dimensions)
+    before = _before(x, lambda y: _before_reshape(y, source, rewriter))
+    return None if before is None else rewriter.reshape(_apply(x, rewriter, before, source.dimensions), x.shape.dimensions)
 
 
-def _all_move(y: Instruction, site: Site) -> bool:
+def _all_move(y: Instruction, rewriter: PatternRewriter) -> bool:
     """Returns whether a reshape can move past each of its users.
 
     All users must be elementwise operations on reshapes and numbers. The users of these must be
     such that the reshapes are likely to meet others, since there are more reshapes at first.
     """
-    users = site.users(y)
-    if len(users) > _MOST_USERS or site.rewriter.is_root(y):
+    users = rewriter.users(y)
+    if len(users) > _MOST_USERS or rewriter.module_rewriter.is_root(y):
         return False
     sizes = y.operands[0].shape.dimensions
     for user in users:
-        if ELEMENTWISE not in user.op.traits or not all(_is_neutral(z, sizes) for z in user.operands) or site.rewriter.is_root(user):
+        if ELEMENTWISE not in user.op.traits or not all(_is_neutral(z, sizes) for z in user.operands) or rewriter.module_rewriter.is_root(user):
             return False
-        if not all(_absorbs(z) or ELEMENTWISE in z.op.traits for z in site.users(user)):
+        if not all(_absorbs(z) or ELEMENTWISE in z.op.traits for z in rewriter.users(user)):
             return False
     return True
 
@@ -135,37 +135,37 @@ def _is_neutral(y: Instruction, sizes: tuple[int, ...]) -> bool:
     return not y.shape.dimensions or constant_value(y) is not None
 
 
-def _before_reshape(y: Instruction, source: Shape, site: Site) -> Before | None:
+def _before_reshape(y: Instruction, source: Shape, rewriter: PatternRewriter) -> Before | None:
     if y.op.name == "reshape":
-        return _unshaped(y, source, site)
-    number = _smaller_number(y, source.dimensions, site)
+        return _unshaped(y, source, rewriter)
+    number = _smaller_number(y, source.dimensions, rewriter)
     if number is not None:
         return number
     shape = array_shape(y.shape.element_type, source.dimensions)
     if y.op.name == "broadcast":
         dimensions = broadcast_after_reshape(y, source.dimensions)
-        return None if dimensions is None else lambda: site.add("broadcast", y.operands, shape, dimensions=dimensions)
+        return None if dimensions is None else lambda: rewriter.add("broadcast", y.operands, shape, dimensions=dimensions)
     literal = y.literal
-    if literal is None or literal.elided or not site.has_one_user(y) or element_count(y.shape) > _LARGEST_CONSTANT:
+    if literal is None or literal.elided or not rewriter.has_one_user(y) or element_count(y.shape) > _LARGEST_CONSTANT:
         return None
-    return lambda: site.constant(literal_from_bytes(shape, decode(literal)))
+    return lambda: rewriter.constant(literal_from_bytes(shape, decode(literal)))
 
 
-def _unshaped(y: Instruction, source: Shape, site: Site) -> Before | None:
+def _unshaped(y: Instruction, source: Shape, rewriter: PatternRewriter) -> Before | None:
     """Returns a function that inserts the operand of a reshape; single elements are reshaped."""
     operand = y.operands[0]
     if not is_plain(operand.shape):
         return None
     if operand.shape.dimensions == source.dimensions:
         return _as_it_is(operand)
-    return (lambda: site.reshape(operand, source.dimensions)) if element_count(source) == 1 and site.has_one_user(y) else None
+    return (lambda: rewriter.reshape(operand, source.dimensions)) if element_count(source) == 1 and rewriter.has_one_user(y) else None
 
 
 # ---- transposes and reversals ------------------------------------------------------------------
 
 
 @rule(*_ELEMENTWISE, of=("transpose",))
-def elementwise_of_transposes(x: Instruction, site: Site) -> Instruction | None:
+def elementwise_of_transposes(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """add(transpose(a), transpose(b)) -> transpose(add(a, b)), for all elementwise operations
 
     Other operands may be scalars and broadcasts.
@@ -174,34 +174,34 @@ def elementwise_of_transposes(x: Instruction, site: Site) -> Instruction | None:
     if first is None:
         return None
     permutation, sizes = dimensions_of(first), first.operands[0].shape.dimensions
-    if not _disappears(x, site, "transpose", sizes):
+    if not _disappears(x, rewriter, "transpose", sizes):
         return None
-    before = _before(x, lambda y: _before_transpose(y, permutation, sizes, site))
-    return None if before is None else site.add("transpose", [_apply(x, site, before, sizes)], x.shape, dimensions=permutation)
+    before = _before(x, lambda y: _before_transpose(y, permutation, sizes, rewriter))
+    return None if before is None else rewriter.add("transpose", [_apply(x, rewriter, before, sizes)], x.shape, dimensions=permutation)
 
 
-def _before_transpose(y: Instruction, permutation: tuple[int, ...], sizes: tuple[int, ...], site: Site) -> Before | None:
+def _before_transpose(y: Instruction, permutation: tuple[int, ...], sizes: tuple[int, ...], rewriter: PatternRewriter) -> Before | None:
     if y.op.name == "transpose":
         return _as_it_is(y.operands[0]) if dimensions_of(y) == permutation and is_plain(y.operands[0].shape) else None
     if y.op.name != "broadcast":
-        return _smaller_number(y, sizes, site)
+        return _smaller_number(y, sizes, rewriter)
     dimensions = tuple(permutation[k] for k in dimensions_of(y))
-    return lambda: site.add("broadcast", y.operands, array_shape(y.shape.element_type, sizes), dimensions=dimensions)
+    return lambda: rewriter.add("broadcast", y.operands, array_shape(y.shape.element_type, sizes), dimensions=dimensions)
 
 
 @rule(*_ELEMENTWISE, of=("reverse",))
-def elementwise_of_reversals(x: Instruction, site: Site) -> Instruction | None:
+def elementwise_of_reversals(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """add(reverse(a), reverse(b)) -> reverse(add(a, b)), for all elementwise operations
 
     Other operands may be scalars and constants of equal elements.
     """
     first = _rearranged(x, "reverse")
     sizes = x.shape.dimensions
-    if first is None or not _disappears(x, site, "reverse", sizes):
+    if first is None or not _disappears(x, rewriter, "reverse", sizes):
         return None
     reversed_dimensions = dimensions_of(first)
     before = _before(x, lambda y: _before_reverse(y, reversed_dimensions))
-    return None if before is None else site.add("reverse", [_apply(x, site, before, sizes)], x.shape, dimensions=reversed_dimensions)
+    return None if before is None else rewriter.add("reverse", [_apply(x, rewriter, before, sizes)], x.shape, dimensions=reversed_dimensions)
 
 
 def _before_reverse(y: Instruction, dimensions: tuple[int, ...]) -> Before | None:
@@ -214,7 +214,7 @@ def _before_reverse(y: Instruction, dimensions: tuple[int, ...]) -> Before | Non
 
 
 @rule(*_ELEMENTWISE, of=("broadcast",))
-def elementwise_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
+def elementwise_of_broadcasts(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """add(broadcast(a), broadcast(b)) -> broadcast(add(a, b)), if both repeat the same dimensions
 
     The same holds for all elementwise operations. Other operands may be scalars and constants of
@@ -225,13 +225,13 @@ def elementwise_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
     # Broadcasts of scalars are compatible with every other broadcast.
     first = max((y for y in x.operands if y.op.name == "broadcast"), key=lambda y: len(y.operands[0].shape.dimensions))
     mapped, sizes = dimensions_of(first), first.operands[0].shape.dimensions
-    if sizes and not site.has_one_user(first):
+    if sizes and not rewriter.has_one_user(first):
         return None
-    before = _before(x, lambda y: _before_broadcast(y, mapped, sizes, site))
-    return None if before is None else site.add("broadcast", [_apply(x, site, before, sizes)], x.shape, dimensions=mapped)
+    before = _before(x, lambda y: _before_broadcast(y, mapped, sizes, rewriter))
+    return None if before is None else rewriter.add("broadcast", [_apply(x, rewriter, before, sizes)], x.shape, dimensions=mapped)
 
 
-def _before_broadcast(y: Instruction, mapped: tuple[int, ...], sizes: tuple[int, ...], site: Site) -> Before | None:
+def _before_broadcast(y: Instruction, mapped: tuple[int, ...], sizes: tuple[int, ...], rewriter: PatternRewriter) -> Before | None:
     if y.op.name == "broadcast" and dimensions_of(y) == mapped:
         return _as_it_is(y.operands[0]) if is_plain(y.operands[0].shape) else None
-    return _smaller_number(y, sizes, site)
+    return _smaller_number(y, sizes, rewriter)

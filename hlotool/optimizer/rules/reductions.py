@@ -11,9 +11,9 @@ from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.traits import ASSOCIATIVE, IDEMPOTENT
 from hlotool.optimizer.dimensions import dimensions_of
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.patterns import element_type, is_complex, is_integral
 from hlotool.optimizer.registry import rule
-from hlotool.optimizer.site import Site
 
 __all__: list[str] = []
 
@@ -46,7 +46,7 @@ def _is_exact_in_any_order(x: Instruction, combiner: OpDef) -> bool:
 
 
 @rule("reduce")
-def reduce_of_single_elements(x: Instruction, site: Site) -> Instruction | None:
+def reduce_of_single_elements(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """reduce(a, init) -> reshape(a), if the reduced dimensions have size 1, or there are none
 
     The function and the initial value do not matter: as in XLA, single elements are not combined
@@ -58,37 +58,37 @@ def reduce_of_single_elements(x: Instruction, site: Site) -> Instruction | None:
     # Several arrays give a tuple, whose type differs from theirs.
     if not array.shape.element_type == x.operands[1].shape.element_type == x.shape.element_type:
         return None
-    return array if array.shape == x.shape else site.add("reshape", [array], x.shape)
+    return array if array.shape == x.shape else rewriter.add("reshape", [array], x.shape)
 
 
 @rule("reduce")
-def reduce_of_empty(x: Instruction, site: Site) -> Instruction | None:
+def reduce_of_empty(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """reduce(a, init) -> broadcast(init), if a has no elements"""
     init = x.operands[1]
     # Several arrays give a tuple, and the second of them has another type.
     if 0 not in x.operands[0].shape.dimensions or init.shape.element_type != x.shape.element_type:
         return None
-    return init if init.shape == x.shape else site.add("broadcast", [init], x.shape, dimensions=())
+    return init if init.shape == x.shape else rewriter.add("broadcast", [init], x.shape, dimensions=())
 
 
 @rule("reduce", of=("reduce",))
-def reduce_of_reduce(x: Instruction, site: Site) -> Instruction | None:
+def reduce_of_reduce(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """reduce(reduce(a, i), j) -> reduce(a, j), if both apply the same operation and i is neutral
 
     The order in which the operation is applied must not matter.
     """
-    return _merged(x, site, any_order=False)
+    return _merged(x, rewriter, any_order=False)
 
 
 @rule("reduce", of=("reduce",), needs=("reassoc",))
-def reduce_of_reduce_of_floats(x: Instruction, site: Site) -> Instruction | None:
+def reduce_of_reduce_of_floats(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """reduce(reduce(a, i), j) -> reduce(a, j) for sums and products of floats, if i is neutral"""
-    return _merged(x, site, any_order=True)
+    return _merged(x, rewriter, any_order=True)
 
 
-def _merged(x: Instruction, site: Site, *, any_order: bool) -> Instruction | None:
+def _merged(x: Instruction, rewriter: PatternRewriter, *, any_order: bool) -> Instruction | None:
     inner = x.operands[0]
-    if inner.op.name != "reduce" or not site.has_one_user(inner):
+    if inner.op.name != "reduce" or not rewriter.has_one_user(inner):
         return None
     first, second = _combiner(inner), _combiner(x)
     if first is None or first is not second or not _starts_neutral(inner, first) or not (any_order or _is_exact_in_any_order(x, first)):
@@ -100,30 +100,30 @@ def _merged(x: Instruction, site: Site, *, any_order: bool) -> Instruction | Non
     gone = set(dimensions_of(inner))
     kept = [k for k in range(inner.operands[0].shape.rank) if k not in gone]
     dimensions = tuple(sorted([*gone, *(kept[k] for k in dimensions_of(x))]))
-    return site.with_operands(x, [inner.operands[0], x.operands[1]], dimensions=dimensions)
+    return rewriter.with_operands(x, [inner.operands[0], x.operands[1]], dimensions=dimensions)
 
 
 @rule("reduce", of=("transpose",))
-def reduce_of_transpose(x: Instruction, site: Site) -> Instruction | None:
+def reduce_of_transpose(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """reduce(transpose(a)) -> reduce(a), over the dimensions before the transpose
 
     The other dimensions must keep their order, and the order of the terms must not matter.
     """
-    return _reordered(x, site, any_order=False)
+    return _reordered(x, rewriter, any_order=False)
 
 
 @rule("reduce", of=("transpose",), needs=("reassoc",))
-def reduce_of_transpose_of_floats(x: Instruction, site: Site) -> Instruction | None:
+def reduce_of_transpose_of_floats(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """reduce(transpose(a)) -> reduce(a) for sums and products of floats
 
     The new reduction is over the dimensions before the transpose.
     """
-    return _reordered(x, site, any_order=True)
+    return _reordered(x, rewriter, any_order=True)
 
 
-def _reordered(x: Instruction, site: Site, *, any_order: bool) -> Instruction | None:
+def _reordered(x: Instruction, rewriter: PatternRewriter, *, any_order: bool) -> Instruction | None:
     inner = x.operands[0]
-    if inner.op.name != "transpose" or not site.has_one_user(inner):
+    if inner.op.name != "transpose" or not rewriter.has_one_user(inner):
         return None
     combiner = _combiner(x)
     if combiner is None or not (any_order or _is_exact_in_any_order(x, combiner)):
@@ -132,11 +132,11 @@ def _reordered(x: Instruction, site: Site, *, any_order: bool) -> Instruction | 
     kept = [order[k] for k in range(len(order)) if k not in gone]
     if kept != sorted(kept):
         return None
-    return site.with_operands(x, [inner.operands[0], x.operands[1]], dimensions=tuple(sorted(order[k] for k in gone)))
+    return rewriter.with_operands(x, [inner.operands[0], x.operands[1]], dimensions=tuple(sorted(order[k] for k in gone)))
 
 
 @rule("reduce", of=("reshape",))
-def reduce_of_reshape(x: Instruction, site: Site) -> Instruction | None:
+def reduce_of_reshape(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """reduce(reshape(a)) -> reduce(a), if all dimensions are reduced to a scalar
 
     The order of the terms must not matter.
@@ -145,13 +145,13 @@ def reduce_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     if inner.op.name != "reshape" or combiner is None or x.shape.dimensions or not _is_exact_in_any_order(x, combiner):
         return None
     array = inner.operands[0]
-    if any(array.shape.dynamic) or not site.has_one_user(inner):
+    if any(array.shape.dynamic) or not rewriter.has_one_user(inner):
         return None
-    return site.with_operands(x, [array, x.operands[1]], dimensions=tuple(range(array.shape.rank)))
+    return rewriter.with_operands(x, [array, x.operands[1]], dimensions=tuple(range(array.shape.rank)))
 
 
 @rule("reduce", of=("broadcast",))
-def reduce_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
+def reduce_of_broadcast(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """reduce(broadcast(a), init) -> broadcast(a), over the dimensions that the broadcast adds
 
     This holds for maxima, minima, `and` and `or`, if init is neutral.
@@ -160,26 +160,26 @@ def reduce_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     if inner.op.name != "broadcast" or combiner is None or IDEMPOTENT not in combiner.traits or not _starts_neutral(x, combiner):
         return None
     mapped, gone = dimensions_of(inner), set(dimensions_of(x))
-    if gone.intersection(mapped) or any(inner.shape.dimensions[k] == 0 for k in gone) or not site.has_one_user(inner):
+    if gone.intersection(mapped) or any(inner.shape.dimensions[k] == 0 for k in gone) or not rewriter.has_one_user(inner):
         return None
     kept = [k for k in range(inner.shape.rank) if k not in gone]
-    return site.add("broadcast", inner.operands, x.shape, dimensions=tuple(kept.index(k) for k in mapped))
+    return rewriter.add("broadcast", inner.operands, x.shape, dimensions=tuple(kept.index(k) for k in mapped))
 
 
 @rule("dot")
-def dot_of_nothing(x: Instruction, site: Site) -> Instruction | None:
+def dot_of_nothing(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """dot(a, b) -> 0, if the contracting dimensions have no elements"""
     lhs = x.operands[0]
     if all(lhs.shape.dimensions[k] for k in x.attributes.get("lhs_contracting_dims", ())):
         return None
-    return site.number(x.shape, 0)
+    return rewriter.number(x.shape, 0)
 
 
 @rule("transpose", of=("dot",), needs=("reassoc",))
-def transpose_of_dot(x: Instruction, site: Site) -> Instruction | None:
+def transpose_of_dot(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """transpose(dot(a, b)) -> dot(b, a), if the transpose swaps the free dimensions of a and b"""
     inner = x.operands[0]
-    if not site.has_one_user(inner) or inner.attributes.keys() & {"operand_precision", "algorithm"}:
+    if not rewriter.has_one_user(inner) or inner.attributes.keys() & {"operand_precision", "algorithm"}:
         return None
     written = inner.attributes
     batch = len(written.get("lhs_batch_dims", ()))
@@ -193,4 +193,4 @@ def transpose_of_dot(x: Instruction, site: Site) -> Instruction | None:
         "lhs_contracting_dims": written.get("rhs_contracting_dims"),
         "rhs_contracting_dims": written.get("lhs_contracting_dims"),
     }
-    return site.with_operands(inner, inner.operands[::-1], x.shape, **swapped)
+    return rewriter.with_operands(inner, inner.operands[::-1], x.shape, **swapped)

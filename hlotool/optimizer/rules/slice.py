@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hlotool.ir.model import Instruction
 from hlotool.optimizer.dimensions import are_plain, dimensions_of, inverse, is_empty, is_plain
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import rule
-from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import array_shape
 from hlotool.shapes.values import PaddingDimension, SliceRange
 
@@ -31,7 +31,7 @@ def _is_whole(part: SliceRange, size: int) -> bool:
 
 
 @rule("slice", of=("slice",))
-def slice_of_slice(x: Instruction, site: Site) -> Instruction | None:
+def slice_of_slice(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """slice(slice(a)) -> slice(a)"""
     y = x.operands[0]
     if not _applies(x):
@@ -43,11 +43,11 @@ def slice_of_slice(x: Instruction, site: Site) -> Instruction | None:
         # If all of the inner slice is taken, its own limit is clearer.
         limit = inner.limit if limit + inner.stride - 1 >= inner.limit else limit
         ranges.append(SliceRange(start, limit, stride))
-    return site.add("slice", y.operands, x.shape, slice=tuple(ranges))
+    return rewriter.add("slice", y.operands, x.shape, slice=tuple(ranges))
 
 
 @rule("slice", of=("broadcast",))
-def slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
+def slice_of_broadcast(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """slice(broadcast(a)) -> broadcast(a) or broadcast(slice(a))
 
     The slice of `a` is needed if dimensions of `a` are cut.
@@ -57,15 +57,15 @@ def slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
         return None
     source, mapped, ranges = y.operands[0], dimensions_of(y), x.attributes["slice"]
     if any(not _is_whole(ranges[k], y.shape.dimensions[k]) for k in mapped):
-        if not site.has_one_user(y):
+        if not rewriter.has_one_user(y):
             return None
         part = array_shape(source.shape.element_type, tuple(x.shape.dimensions[k] for k in mapped))
-        source = site.add("slice", [source], part, slice=tuple(ranges[k] for k in mapped))
-    return site.add("broadcast", [source], x.shape, dimensions=mapped)
+        source = rewriter.add("slice", [source], part, slice=tuple(ranges[k] for k in mapped))
+    return rewriter.add("broadcast", [source], x.shape, dimensions=mapped)
 
 
 @rule("slice", of=("iota",))
-def slice_of_iota(x: Instruction, site: Site) -> Instruction | None:
+def slice_of_iota(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """slice(iota) -> iota, if the iota dimension is cut at most at its end"""
     y = x.operands[0]
     if not _applies(x):
@@ -74,38 +74,38 @@ def slice_of_iota(x: Instruction, site: Site) -> Instruction | None:
     part = x.attributes["slice"][counted]
     if part.start or (part.stride != 1 and x.shape.dimensions[counted] > 1):
         return None
-    return site.add("iota", (), x.shape, iota_dimension=counted)
+    return rewriter.add("iota", (), x.shape, iota_dimension=counted)
 
 
 @rule("slice", of=("reverse",))
-def slice_of_reverse(x: Instruction, site: Site) -> Instruction | None:
+def slice_of_reverse(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """slice(reverse(a)) -> reverse(slice(a))"""
     y = x.operands[0]
-    if not _applies(x) or not site.has_one_user(y):
+    if not _applies(x) or not rewriter.has_one_user(y):
         return None
     ranges = list(x.attributes["slice"])
     for k in dimensions_of(y):
         size, part = y.shape.dimensions[k], ranges[k]
         ranges[k] = SliceRange(size - 1 - _last(part), size - part.start, part.stride)
-    part_of_source = site.add("slice", y.operands, array_shape(x.shape.element_type, x.shape.dimensions), slice=tuple(ranges))
-    return site.add("reverse", [part_of_source], x.shape, dimensions=dimensions_of(y))
+    part_of_source = rewriter.add("slice", y.operands, array_shape(x.shape.element_type, x.shape.dimensions), slice=tuple(ranges))
+    return rewriter.add("reverse", [part_of_source], x.shape, dimensions=dimensions_of(y))
 
 
 @rule("slice", of=("transpose",))
-def slice_of_transpose(x: Instruction, site: Site) -> Instruction | None:
+def slice_of_transpose(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """slice(transpose(a)) -> transpose(slice(a))"""
     y = x.operands[0]
-    if not _applies(x) or not site.has_one_user(y):
+    if not _applies(x) or not rewriter.has_one_user(y):
         return None
     permutation = dimensions_of(y)
-    places = inverse(permutation)
-    shape = array_shape(x.shape.element_type, tuple(x.shape.dimensions[k] for k in places))
-    part = site.add("slice", y.operands, shape, slice=tuple(x.attributes["slice"][k] for k in places))
-    return site.add("transpose", [part], x.shape, dimensions=permutation)
+    positions = inverse(permutation)
+    shape = array_shape(x.shape.element_type, tuple(x.shape.dimensions[k] for k in positions))
+    part = rewriter.add("slice", y.operands, shape, slice=tuple(x.attributes["slice"][k] for k in positions))
+    return rewriter.add("transpose", [part], x.shape, dimensions=permutation)
 
 
 @rule("slice", of=("pad",))
-def slice_of_pad(x: Instruction, site: Site) -> Instruction | None:
+def slice_of_pad(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """slice(pad(a, v)) -> slice(a), broadcast(v), or pad(a, v) with less padding
 
     The slice or the broadcast suffices if only elements of `a`, or only padding, are in the range.
@@ -118,15 +118,15 @@ def slice_of_pad(x: Instruction, site: Site) -> Instruction | None:
     for part, padding, size in rows:
         end = padding.low + (size - 1) * (padding.interior + 1)
         if not size or _last(part) < padding.low or part.start > end:
-            return site.add("broadcast", [value], x.shape, dimensions=())
+            return rewriter.add("broadcast", [value], x.shape, dimensions=())
         inside = inside and part.start >= padding.low and _last(part) <= end and not padding.interior
     if inside:
         ranges = [SliceRange(part.start - padding.low, _last(part) - padding.low + 1, part.stride) for part, padding, _ in rows]
-        return site.add("slice", [source], x.shape, slice=tuple(ranges))
-    return _less_padding(x, y, site)
+        return rewriter.add("slice", [source], x.shape, slice=tuple(ranges))
+    return _less_padding(x, y, rewriter)
 
 
-def _less_padding(x: Instruction, y: Instruction, site: Site) -> Instruction | None:
+def _less_padding(x: Instruction, y: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     padding = []
     for part, amount, size in zip(x.attributes["slice"], y.attributes["padding"], y.shape.dimensions, strict=True):
         if _is_whole(part, size):
@@ -135,11 +135,11 @@ def _less_padding(x: Instruction, y: Instruction, site: Site) -> Instruction | N
             return None
         else:
             padding.append(PaddingDimension(amount.low - part.start, amount.high - (size - part.limit)))
-    return site.add("pad", y.operands, x.shape, padding=tuple(padding))
+    return rewriter.add("pad", y.operands, x.shape, padding=tuple(padding))
 
 
 @rule("slice", of=("concatenate",))
-def slice_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
+def slice_of_concatenate(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """slice(concatenate(a, b)) -> slice(a), if the range is in `a`
 
     If the range consists of whole operands, the result is the concatenation of these.
@@ -158,10 +158,10 @@ def slice_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
         if start <= part.start and _last(part) < end:
             ranges = list(x.attributes["slice"])
             ranges[dimension] = SliceRange(part.start - start, min(part.limit, end) - start, part.stride)
-            return site.add("slice", [operand], x.shape, slice=tuple(ranges))
+            return rewriter.add("slice", [operand], x.shape, slice=tuple(ranges))
         if start < part.limit and end > part.start:
             if start < part.start or end > part.limit:
                 return None
             kept.append(operand)
         start = end
-    return site.add("concatenate", kept, x.shape, dimensions=(dimension,)) if part.stride == 1 and others_whole else None
+    return rewriter.add("concatenate", kept, x.shape, dimensions=(dimension,)) if part.stride == 1 and others_whole else None

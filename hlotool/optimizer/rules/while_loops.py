@@ -5,38 +5,38 @@ from __future__ import annotations
 from hlotool.analysis.effects import has_effect
 from hlotool.analysis.loops import trip_count
 from hlotool.ir.model import Computation, Instruction
+from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import rule
-from hlotool.optimizer.site import Site
 
 __all__: list[str] = []
 
 
-def _is_pure(computation: Computation, site: Site) -> bool:
+def _is_pure(computation: Computation, rewriter: PatternRewriter) -> bool:
     """Returns whether a computation certainly has no effect. It must not call others."""
-    return not any(x.called or has_effect(x, set()) for x in site.rewriter.instructions(computation))
+    return not any(x.called or has_effect(x, set()) for x in rewriter.module_rewriter.instructions(computation))
 
 
 @rule("while")
-def loop_without_iterations(x: Instruction, site: Site) -> Instruction | None:
+def loop_without_iterations(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """while(a) -> a, if the condition is false for a
 
     The condition runs once even then, so it must not have effects.
     """
-    if trip_count(x) != 0 or not _is_pure(x.attributes["condition"], site):
+    if trip_count(x) != 0 or not _is_pure(x.attributes["condition"], rewriter):
         return None
     return x.operands[0]
 
 
 @rule("while")
-def loop_of_one_iteration(x: Instruction, site: Site) -> Instruction | None:
+def loop_of_one_iteration(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """while(a), body=f -> call(a), to_apply=f, if constants show that there is one iteration"""
-    if trip_count(x) != 1 or not _is_pure(x.attributes["condition"], site):
+    if trip_count(x) != 1 or not _is_pure(x.attributes["condition"], rewriter):
         return None
-    return site.add("call", x.operands, x.shape, to_apply=x.attributes["body"])
+    return rewriter.add("call", x.operands, x.shape, to_apply=x.attributes["body"])
 
 
 @rule("get-tuple-element", of=("while",))
-def element_that_a_loop_keeps(x: Instruction, site: Site) -> Instruction | None:
+def element_that_a_loop_keeps(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """get-tuple-element(while(tuple(a, b)), 1) -> b, if the body returns element 1 unchanged"""
     loop = x.operands[0]
     index: int = x.attributes["index"]
@@ -49,4 +49,4 @@ def element_that_a_loop_keeps(x: Instruction, site: Site) -> Instruction | None:
     start = loop.operands[0]
     if start.op.name == "tuple":
         return start.operands[index]
-    return site.add("get-tuple-element", [start], x.shape, index=index)
+    return rewriter.add("get-tuple-element", [start], x.shape, index=index)

@@ -6,7 +6,7 @@ from hlotool.ir.model import Instruction
 from hlotool.text.locate.instruction import locate
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.source.marks import INDEX_MARK
-from hlotool.text.source.places import Place
+from hlotool.text.source.part_names import PartName
 
 __all__ = ["options_like"]
 
@@ -22,8 +22,8 @@ def options_like(text: str, x: Instruction, *, print_result_shape: bool = True) 
     >>> options.print_percent, options.include_layout_in_shapes
     (False, False)
     """
-    name, shape = (locate(text, x.start, x.end, Place(word)) for word in ("name", "shape"))
-    operand = locate(text, x.start, x.end, Place("operand", number=0)) if x.operands else (0, 0)
+    name, shape = (locate(text, x.start, x.end, PartName(word)) for word in ("name", "shape"))
+    operand = locate(text, x.start, x.end, PartName("operand", number=0)) if x.operands else (0, 0)
     return PrintOptions(
         print_percent=text.startswith("%", name[0]),
         include_layout_in_shapes="{" in text[slice(*shape)],

@@ -45,9 +45,9 @@ def wrapped(text: str, indent: str, width: int, newline: str) -> str:
     # Comments after the last attribute do not count toward the width, nor do comments after the
     # instruction.
     while len(prefix) + end - start > width and first < len(breaks):
-        room = start + width - len(prefix)
+        available = start + width - len(prefix)
         last = first
-        while last < len(breaks) and breaks[last][0] < room:
+        while last < len(breaks) and breaks[last][0] < available:
             last += 1
         # If not even the first part fits, the line is as long as that part.
         choice = max(range(first, max(last, first + 1)), key=lambda k: (-breaks[k][1], k))

@@ -135,8 +135,8 @@ def _warning(source: Source, spelling: OldSpelling) -> Diagnostic:
     end_line, end_column = source.line_column(spelling.end)
     edits = source.original_edits(spelling.edits)
     fix = None if edits is None else Fix(edits, "Write it as XLA does today")
-    place = (source.filename, line, column, end_line, end_column)
-    return Diagnostic(LEGACY_CODE, CODE_NAMES[LEGACY_CODE], severity_of(LEGACY_CODE), spelling.message, *place, fix=fix)
+    location = (source.filename, line, column, end_line, end_column)
+    return Diagnostic(LEGACY_CODE, CODE_NAMES[LEGACY_CODE], severity_of(LEGACY_CODE), spelling.message, *location, fix=fix)
 
 
 def with_legacy_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic]:

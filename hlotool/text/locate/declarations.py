@@ -16,13 +16,13 @@ from hlotool.text.locate.instruction import SyntaxNode, locate, node_callback
 from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.driver import parse_with_callbacks
 from hlotool.text.parse.session import ParseSession
-from hlotool.text.source.places import Place
+from hlotool.text.source.part_names import PartName
 from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["computation_name_span", "has_attribute", "has_header", "has_percent_sign", "is_marked_entry", "is_marked_root", "signature_parameters"]
 
 _MARK = re.compile(r"(?:ROOT|ENTRY)(?![A-Za-z0-9_.\-=])")
-_OPCODE = Place("opcode")
+_OPCODE = PartName("opcode")
 
 
 def has_header(text: str, computation: Computation) -> bool:
@@ -117,7 +117,7 @@ def has_attribute(text: str, x: Instruction, name: str) -> bool:
     if x.start < 0:
         return False
     # For a part that is not in the text, `locate` returns the span of the opcode.
-    return locate(text, x.start, x.end, Place(name)) != locate(text, x.start, x.end, _OPCODE)
+    return locate(text, x.start, x.end, PartName(name)) != locate(text, x.start, x.end, _OPCODE)
 
 
 def signature_parameters(text: str, computation: Computation) -> list[tuple[int, str, str]] | None:

@@ -18,7 +18,7 @@ from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.driver import parse_with_callbacks
 from hlotool.text.parse.patterns import patterns
 from hlotool.text.parse.session import ParseSession
-from hlotool.text.source.places import Place
+from hlotool.text.source.part_names import PartName
 from hlotool.text.source.trivia import comment_spans, skip_trivia
 
 __all__ = ["SyntaxNode", "first_word", "locate", "locate_in_header", "node_callback"]
@@ -94,29 +94,29 @@ def _syntax_tree(text: str) -> SyntaxNode | None:
     return tree if isinstance(tree, SyntaxNode) else None
 
 
-def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
+def locate(text: str, start: int, end: int, part_name: PartName) -> tuple[int, int]:
     """Returns the start and end offsets of a part of the instruction text[start:end].
 
     The text may begin with whitespace and comments. If it does not contain the part, returns the
     span of the opcode. If the instruction cannot be parsed, returns the span of its first word.
 
-    >>> from hlotool.text.source.places import parse_place
+    >>> from hlotool.text.source.part_names import parse_part_name
     >>> line = "  r = f32[2] slice(x), metadata={op_name=\\"slice={\\"}, slice={[0:2]}"
-    >>> first, last = locate(line, 0, len(line), parse_place("slice[0]"))
+    >>> first, last = locate(line, 0, len(line), parse_part_name("slice[0]"))
     >>> line[first:last]
     '[0:2]'
     """
-    span = _fast_span(text, start, end, place)
+    span = _fast_span(text, start, end, part_name)
     if span is not None:
         return span
     first = skip_trivia(text, start)
-    if place.word == "instruction" and not place.path:
+    if part_name.word == "instruction" and not part_name.path:
         # Avoids the grammar, since there may be a call for each of many nested instructions.
         return first, max(first + 1, first + _end_of_last_token(text[first:end]))
     tree = _syntax_tree(text[first:end]) if end - first <= _MAX_LENGTH else None
     if tree is None:
         return first_word(text, start)
-    part_start, part_end = _span(tree, place)
+    part_start, part_end = _span(tree, part_name)
     return first + part_start, first + part_end
 
 
@@ -145,7 +145,7 @@ def first_word(text: str, start: int) -> tuple[int, int]:
     return first, word.end() if word is not None else first + 1
 
 
-def _fast_span(text: str, start: int, end: int, place: Place) -> tuple[int, int] | None:
+def _fast_span(text: str, start: int, end: int, part_name: PartName) -> tuple[int, int] | None:
     """Returns the span of a part, or None if the grammar is needed to find it.
 
     Reads lines that are spelled as XLA prints them, with the regular expression of the parser's
@@ -155,7 +155,7 @@ def _fast_span(text: str, start: int, end: int, place: Place) -> tuple[int, int]
     # The pattern reads to the end of the line, which is slow if many instructions share the line.
     ends_line = end >= len(text) or "\n" in text[max(end - 2, 0) : end + 1]
     line = patterns().line.match(text, start) if ends_line else None
-    if line is None or place.path or not end - 1 <= line.end() <= end + 1:
+    if line is None or part_name.path or not end - 1 <= line.end() <= end + 1:
         return None
     name, head, attributes = line.span(4), line.span(5), line.span(8)
     name = name[0] - len(line[3]), name[1]
@@ -163,29 +163,29 @@ def _fast_span(text: str, start: int, end: int, place: Place) -> tuple[int, int]
     if text.startswith("b(", opcode):
         # The last word is not the opcode: `b(` begins the shape of a buffer.
         return None
-    if place.word == "name":
+    if part_name.word == "name":
         return name
-    if place.word == "result":
+    if part_name.word == "result":
         return name[0], head[1] if opcode == head[0] else opcode - 1
-    if place.word == "opcode" or (place.word == "shape" and opcode == head[0]):
+    if part_name.word == "opcode" or (part_name.word == "shape" and opcode == head[0]):
         return opcode, head[1]
-    if place.word == "shape":
+    if part_name.word == "shape":
         return head[0], opcode - 1
     closing = attributes[0]
-    if place.word == "operands" or place.of == "call":
+    if part_name.word == "operands" or part_name.of == "call":
         return opcode, closing
-    if place.word == "instruction":
+    if part_name.word == "instruction":
         return line.end(1), line.start(11)
-    if place.number is not None:
+    if part_name.number is not None:
         if text.startswith(("parameter(", "constant("), opcode):
             return None
-        return _fast_operand_span(text, head[1] + 1, closing - 1, place.number)
+        return _fast_operand_span(text, head[1] + 1, closing - 1, part_name.number)
     for attribute in patterns().attribute.finditer(text, *attributes):
         if attribute[2].count("{") != attribute[2].count("}"):
             # Part of the value looks like another attribute.
             return None
-        if attribute[1][:-1] == place.word:
-            return attribute.start(2 if place.is_value else 1), attribute.end()
+        if attribute[1][:-1] == part_name.word:
+            return attribute.start(2 if part_name.is_value else 1), attribute.end()
     return None
 
 
@@ -198,31 +198,31 @@ def _fast_operand_span(text: str, start: int, end: int, number: int) -> tuple[in
     return operand.span(1) if operand is not None else None
 
 
-def _span(tree: SyntaxNode, place: Place) -> tuple[int, int]:
+def _span(tree: SyntaxNode, part_name: PartName) -> tuple[int, int]:
     instruction = tree.find("instruction", "anonymous_instruction") or tree
-    if place.word == "instruction":
+    if part_name.word == "instruction":
         return instruction.start_pos, instruction.end_pos
     right = instruction.find("right_hand_side") or instruction
     call = right.find("call", "parameter_call", "constant_call")
     if call is None:
         return instruction.start_pos, instruction.end_pos
     opcode = call.parts[0]
-    if place.word == "operands" or place.of == "call":
+    if part_name.word == "operands" or part_name.of == "call":
         return opcode.start_pos, call.end_pos
     name = instruction.find("name")
-    if place.word == "name":
+    if part_name.word == "name":
         part: Any = name
-    elif place.word == "result":
+    elif part_name.word == "result":
         return instruction.start_pos if name is None else name.start_pos, (right.find("shape") or opcode).end_pos
-    elif place.word == "shape":
+    elif part_name.word == "shape":
         part = right.find("shape")
-        part = _entry(part, place.path)
-    elif place.word == "literal":
+        part = _entry(part, part_name.path)
+    elif part_name.word == "literal":
         part = call.find("loose_literal", "literal")
-    elif place.number is not None:
-        part = _operand(call, place.number)
+    elif part_name.number is not None:
+        part = _operand(call, part_name.number)
     else:
-        part = _attribute(right, place)
+        part = _attribute(right, part_name)
     part = part or opcode
     return part.start_pos, part.end_pos
 
@@ -233,17 +233,17 @@ def _operand(call: SyntaxNode, number: int) -> Any:
     return entries[number] if number < len(entries) else None
 
 
-def _attribute(right: SyntaxNode, place: Place) -> Any:
+def _attribute(right: SyntaxNode, part_name: PartName) -> Any:
     for part in right.parts:
-        if not isinstance(part, SyntaxNode) or part.rule != "instruction_attribute" or str(part.parts[0])[:-1] != place.word:
+        if not isinstance(part, SyntaxNode) or part.rule != "instruction_attribute" or str(part.parts[0])[:-1] != part_name.word:
             continue
-        if not (place.is_value or place.path) or len(part.parts) < 2:
+        if not (part_name.is_value or part_name.path) or len(part.parts) < 2:
             return part
         value = part.parts[1]
-        if not place.path:
+        if not part_name.path:
             return value
-        entry = _entry(value, place.path)
-        return entry.parts[-1] if place.is_value and isinstance(entry, SyntaxNode) else entry
+        entry = _entry(value, part_name.path)
+        return entry.parts[-1] if part_name.is_value and isinstance(entry, SyntaxNode) else entry
     return None
 
 
@@ -299,22 +299,22 @@ def _header_value(text: str, start: int, rule: str) -> tuple[int, SyntaxNode | N
     return end, tree if isinstance(tree, SyntaxNode) else None
 
 
-def locate_in_header(text: str, start: int, rule: str, place: Place) -> tuple[int, int]:
+def locate_in_header(text: str, start: int, rule: str, part_name: PartName) -> tuple[int, int]:
     """Returns the start and end offsets of a header attribute, or of a part of its value.
 
     The attribute begins at `start`; `rule` is the grammar rule of its value.
 
-    >>> from hlotool.text.source.places import parse_place
+    >>> from hlotool.text.source.part_names import parse_part_name
     >>> line = "HloModule m, buffer_donor={ (0, {}), (1, {}) }"
-    >>> first, last = locate_in_header(line, 13, "buffer_donor", parse_place("buffer_donor[1]"))
+    >>> first, last = locate_in_header(line, 13, "buffer_donor", parse_part_name("buffer_donor[1]"))
     >>> line[first:last]
     '(1, {})'
     """
-    value = start + len(place.word) + 1
-    if not (place.is_value or place.path):
-        return start, start + len(place.word)
+    value = start + len(part_name.word) + 1
+    if not (part_name.is_value or part_name.path):
+        return start, start + len(part_name.word)
     if not text.startswith("{", value):
         return value, value + 1
     end, tree = _header_value(text, value, rule)
-    part = _entry(tree, place.path) if tree is not None else None
+    part = _entry(tree, part_name.path) if tree is not None else None
     return (value, end) if part is None else (value + part.start_pos, value + part.end_pos)

@@ -247,7 +247,7 @@ class ModuleBuilder:
         self._add_computation(scope, inline=inline)
         return computation
 
-    def adopt_computation(self, computation: Computation, *, is_entry: bool) -> None:
+    def add_parsed_computation(self, computation: Computation, *, is_entry: bool) -> None:
         """Adds a computation that another parse has already read and checked."""
         scope = self.open_computation(computation.name, computation.start, is_entry=is_entry)
         scope.computation = computation

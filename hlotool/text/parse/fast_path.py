@@ -13,9 +13,9 @@ from hlotool.ir.model import Instruction, InstructionFields
 from hlotool.ir.notes import PrintedSpan
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
-from hlotool.text.parse.adoption import Adoption, WholeComputation
 from hlotool.text.parse.builder import ModuleBuilder, Scope
 from hlotool.text.parse.line_parts import CHECKED, FORMATTED, OTHERWISE, PRINTED, LineParts
+from hlotool.text.parse.reuse import EarlierParse, WholeComputation
 from hlotool.text.parse.runs import RunReader
 from hlotool.text.parse.segments import NeedsGrammar
 from hlotool.text.parse.session import ParseSession
@@ -43,7 +43,7 @@ class FastPath(RunReader):
         # The computations that were read in one piece, by name; and the computations of another
         # parse that can be reused.
         self.whole: dict[str, WholeComputation] = {}
-        self.adoption: Adoption | None = None
+        self.earlier: EarlierParse | None = None
         self._header: tuple[str, list[tuple[int, str, Any]], str | None, int] | None = None
 
     def attach(self, session: ParseSession, known: FastPath | None = None) -> None:
@@ -53,7 +53,7 @@ class FastPath(RunReader):
         """
         self.parts = LineParts(self.builder, session, known.parts if known is not None else None)
         if known is not None:
-            self.adoption = Adoption(known.builder, known.whole, self.builder)
+            self.earlier = EarlierParse(known.builder, known.whole, self.builder)
 
     def close(self) -> None:
         """Breaks reference cycles: the path and its module are freed as soon as they are unused.
@@ -99,8 +99,8 @@ class FastPath(RunReader):
         while True:
             position = self._skip(text, position)
             header = read(text, position)
-            if header is not None and (adopted := self._adopt(header, position)) > position:
-                position = adopted
+            if header is not None and (reused := self._reuse(header, position)) > position:
+                position = reused
                 continue
             errors = len(builder.diagnostics)
             if header is None or not self._open(header, position):
@@ -115,11 +115,11 @@ class FastPath(RunReader):
                 self.whole[computation.name] = WholeComputation(computation, position, end[1] or "main")
             position = end.end()
 
-    def _adopt(self, header: Any, position: int) -> int:
+    def _reuse(self, header: Any, position: int) -> int:
         """Reuses a computation from another parse; returns the offset after it, or -1."""
-        if self.adoption is None:
+        if self.earlier is None:
             return -1
-        known = self.adoption.candidate(header[3], position)
+        known = self.earlier.candidate(header[3], position)
         if known is None:
             return -1
         shift = position - known.computation.start
@@ -127,10 +127,10 @@ class FastPath(RunReader):
         end = self.patterns.close.match(self.builder.source.text, known.brace + shift)
         if end is None or end.end() != known.computation.end + shift:
             return -1
-        computation = self.adoption.take(known.computation, position)
+        computation = self.earlier.take(known.computation, position)
         if computation is None:
             return -1
-        self.builder.adopt_computation(computation, is_entry=header[1] is not None)
+        self.builder.add_parsed_computation(computation, is_entry=header[1] is not None)
         self.whole[computation.name] = WholeComputation(computation, known.brace + shift, known.thread)
         self.count += len(computation.instructions)
         return end.end()

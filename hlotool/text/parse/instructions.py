@@ -37,7 +37,7 @@ from hlotool.text.parse.attributes import (
 )
 from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.lexer import entry_start, shape_before
-from hlotool.text.source.places import parse_place
+from hlotool.text.source.part_names import parse_part_name
 
 __all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", "literal_at", "needs_operands"]
 
@@ -212,17 +212,17 @@ def _blamed_offset(builder: ModuleBuilder, at: str | int, position: int, parts: 
     """
     if isinstance(at, int):
         return at
-    place = parse_place(at)
-    if place.word == "result":
+    part_name = parse_part_name(at)
+    if part_name.word == "result":
         return position
-    if place.word == "shape" and parts.shape is not None and position < parts.position:
+    if part_name.word == "shape" and parts.shape is not None and position < parts.position:
         match = _TO_SHAPE.match(builder.source.text, position)
         return match.end() if match is not None and match.end() < parts.position else parts.position
-    if place.number is not None and place.of != "call" and place.number < len(parts.operands):
-        return getattr(parts.operands[place.number], "position", parts.position)
-    start = next((attribute.position for attribute in parts.attributes if attribute.name == place.word), -1)
-    if start >= 0 and place.path and place.path[0].isdigit():
-        return entry_start(builder.source.text, start, int(place.path[0]))
+    if part_name.number is not None and part_name.of != "call" and part_name.number < len(parts.operands):
+        return getattr(parts.operands[part_name.number], "position", parts.position)
+    start = next((attribute.position for attribute in parts.attributes if attribute.name == part_name.word), -1)
+    if start >= 0 and part_name.path and part_name.path[0].isdigit():
+        return entry_start(builder.source.text, start, int(part_name.path[0]))
     return start if start >= 0 else parts.position
 
 

@@ -56,7 +56,7 @@ class LineParts:
         self.checked_shapes: dict[tuple[Any, ...], Shape] = {}
         self.configs: Memo[str, tuple[str | None, int]] = Memo(_configuration)
         if known is not None:
-            self.segments.adopt(known.segments)
+            self.segments.copy_values(known.segments)
             self.literals.update(known.literals)
             self.numbers.update(known.numbers)
             self.configs.update(known.configs)

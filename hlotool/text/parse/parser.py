@@ -171,11 +171,11 @@ def read_source(
             _parse_single_instruction(session)
         else:
             parse_with_recovery(session, form, MAX_DIAGNOSTICS)
-        if path is not None and path.adoption is not None:
-            if builder.has_clashes and path.adoption.taken:
+        if path is not None and path.earlier is not None:
+            if builder.has_clashes and path.earlier.taken:
                 # Computations will be renamed, but computations of another module must not be.
                 return read_source(source, strict=strict, fast_path=fast_path)
-            path.adoption = None
+            path.earlier = None
         module = builder.finish(len(source.text))
     _check_recovery_modules(builder, fast_path=fast_path)
     diagnostics = builder.diagnostics

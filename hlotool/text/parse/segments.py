@@ -57,7 +57,7 @@ class SegmentCache:
             "input_output_alias": self._aliases,
         }
 
-    def adopt(self, other: SegmentCache) -> None:
+    def copy_values(self, other: SegmentCache) -> None:
         """Copies the values of another parse, except those that refer to parts of its module."""
         self.shapes.update(other.shapes)
         self.values.update({key: value for key, value in other.values.items() if key[0] not in _CALLED})

@@ -58,12 +58,12 @@ class DerivedSource(Source):
         return self._lows[k + 1] if k + 1 < len(self._lows) else len(self.text)
 
     def offset(self, line: int, column: int) -> int:
-        place = self.original.offset(line, column)
-        k = max(0, bisect_right(self._origins, place) - 1)
+        position = self.original.offset(line, column)
+        k = max(0, bisect_right(self._origins, position) - 1)
         while k > 0 and not self._copied[k]:
             k -= 1
         # After the piece, the original may have further characters that are not in this text.
-        return min(self._lows[k] + max(0, place - self._origins[k]), self._end(k))
+        return min(self._lows[k] + max(0, position - self._origins[k]), self._end(k))
 
     def line_start(self, line: int) -> int:
         return self.offset(line, 1)

@@ -25,31 +25,31 @@ def control_dependencies(facts: Facts) -> Iterator[Finding]:
     operands and control predecessors.
     """
     for computation in facts.module.computations:
-        places: dict[Instruction, int] = {}
+        locations: dict[Instruction, int] = {}
         for x in computation.instructions:
             for number, predecessor in enumerate(x.control_predecessors[:_MOST_PREDECESSORS]):
-                if not places:
-                    places = {y: k for k, y in enumerate(computation.instructions)}
-                reason = _reason(x, predecessor, places)
+                if not locations:
+                    locations = {y: k for k, y in enumerate(computation.instructions)}
+                reason = _reason(x, predecessor, locations)
                 if reason is not None:
-                    yield Finding("A036", computation, x, _place(x, number), reason, "remove it")
+                    yield Finding("A036", computation, x, _location(x, number), reason, "remove it")
 
 
-def _place(x: Instruction, number: int) -> str:
+def _location(x: Instruction, number: int) -> str:
     return "control-predecessors" if len(x.control_predecessors) == 1 else f"control-predecessors[{number}]"
 
 
-def _reason(x: Instruction, predecessor: Instruction, places: dict[Instruction, int]) -> str | None:
+def _reason(x: Instruction, predecessor: Instruction, locations: dict[Instruction, int]) -> str | None:
     """Returns the reason why `x` follows the predecessor even without this dependency, or None."""
     if predecessor in x.operands:
         return f"'{predecessor.name}' is already an operand, so it comes first anyway"
-    earliest = places.get(predecessor, 0)
+    earliest = locations.get(predecessor, 0)
     pending = [y for y in (*x.operands, *x.control_predecessors) if y is not predecessor]
     seen: set[Instruction] = set()
     while pending and len(seen) < _MOST_STEPS:
         y = pending.pop()
         # No instruction depends on a later one.
-        if y in seen or places.get(y, 0) <= earliest:
+        if y in seen or locations.get(y, 0) <= earliest:
             continue
         seen.add(y)
         if predecessor in y.operands or predecessor in y.control_predecessors:

@@ -44,10 +44,10 @@ def replica_groups(facts: Facts) -> Iterator[Finding]:
         if fault is None and UNIFORM_GROUPS in x.op.traits and len(sizes) > 1:
             fault = "P005", f"groups of '{x.op.name}' must have the same size, got sizes {' and '.join(map(str, sizes))}"
         if fault is not None:
-            yield Finding(fault[0], computation, x, _place(fault[0], groups), fault[1])
+            yield Finding(fault[0], computation, x, _location(fault[0], groups), fault[1])
 
 
-def _place(code: str, groups: ReplicaGroups) -> str:
+def _location(code: str, groups: ReplicaGroups) -> str:
     """Returns the position of the first group with an id out of range, or of all groups."""
     limit = sum(map(len, groups.lists))
     outside = (k for k, group in enumerate(groups.lists) if any(not 0 <= device < limit for device in group))

@@ -46,13 +46,13 @@ def reused_memory(facts: Facts) -> Iterator[Finding]:
 
 def _late_readers(facts: Facts, pairs: list[tuple[int, Index]]) -> Iterator[Finding]:
     entry = facts.module.entry
-    place = {x: k for k, x in enumerate(entry.instructions)}
+    position = {x: k for k, x in enumerate(entry.instructions)}
     parameters, users = entry.parameters, facts.users(entry)
     for number, index in pairs:
         if not 0 <= number < len(parameters):
             continue
         parameter, maker = parameters[number], producer_of(entry.root, index)
-        late = next((x for x in users.get(parameter, ()) if place[x] > place[maker] and x.op.name != "tuple"), None)
+        late = next((x for x in users.get(parameter, ()) if position[x] > position[maker] and x.op.name != "tuple"), None)
         if late is not None and maker is not parameter:
             message = f"'{parameter.name}' is read by '{late.name}' after output {index_text(index)} is written by '{maker.name}'"
             yield Finding("M021", entry, late, f"operand {late.operands.index(parameter)}", message, "read it before, or remove the alias")

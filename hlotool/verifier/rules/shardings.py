@@ -12,13 +12,13 @@ from hlotool.shapes.shape import Shape
 from hlotool.shapes.sharding import Sharding
 from hlotool.shapes.tiles import IotaDevices, TileAssignment
 from hlotool.text.locate.instruction import locate
-from hlotool.text.source.places import parse_place
+from hlotool.text.source.part_names import parse_part_name
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_VALUE = parse_place("sharding value")
+_VALUE = parse_part_name("sharding value")
 _TUPLE = re.compile(r"\{\s*\{")
 
 Fault = tuple[str, str, str, str | None]
@@ -113,8 +113,8 @@ def _leaf_fault(sharding: Sharding, shape: Shape, partitions: int, at: str) -> F
         # A keyword for the whole mesh does not split dimensions.
         if sharded in (0, shape.rank):
             return None
-        place = at if at.endswith("]") else f"{at} value"
-        return "P020", place, f"the sharding has {count(sharded, 'dimension')}, but the array has rank {shape.rank}", None
+        part_name = at if at.endswith("]") else f"{at} value"
+        return "P020", part_name, f"the sharding has {count(sharded, 'dimension')}, but the array has rank {shape.rank}", None
     tile, counts = sharding.tile, sharding.tile_counts
     if tile is None or counts is None:
         return None

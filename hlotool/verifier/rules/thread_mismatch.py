@@ -26,11 +26,11 @@ def thread_mismatch(facts: Facts) -> Iterator[Finding]:
             is_checked = not checked.isdisjoint(x.op.traits) or (checks_all and x.attributes.get("to_apply") is called)
             if is_checked and computation.execution_thread != called.execution_thread:
                 message = f"'{called.name}' runs on thread '{called.execution_thread}', but its caller runs on '{computation.execution_thread}'"
-                yield Finding("C038", called, None, _thread_place(facts, called.end), message, "use async-start with async_execution_thread")
+                yield Finding("C038", called, None, _thread_location(facts, called.end), message, "use async-start with async_execution_thread")
                 break
 
 
-def _thread_place(facts: Facts, end: int) -> int:
+def _thread_location(facts: Facts, end: int) -> int:
     """Returns the offset of the thread of the computation that ends at `end`."""
     source = facts.module.source
     start = source.text.rfind("execution_thread", 0, end) if source is not None else -1

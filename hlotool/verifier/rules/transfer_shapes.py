@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from hlotool.analysis.transfers import pairs_of
 from hlotool.text.locate.instruction import locate
-from hlotool.text.source.places import Place
+from hlotool.text.source.part_names import PartName
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
 _GIVES = {"send": "(data, u32[], token[])", "recv": "(data, u32[], token[])", "recv-done": "(data, token[])"}
-_SHAPE = Place("shape")
+_SHAPE = PartName("shape")
 # Layouts, comments and whitespace, which are not compared here.
 _ASIDE = re.compile(r"/\*.*?\*/|//[^\n]*|\{[^{}]*\}|\s+", re.DOTALL)
 

@@ -52,16 +52,16 @@ def scatter_modes(x, rows, columns, updates, far):
 
 
 @program(lambda d: (d.normal(3, 4), d.normal(4), d.below(9, 6)))
-def update_slices(x, row, places):
+def update_slices(x, row, positions):
     """A buffer that a loop fills, partly out of range, and gradients of slices."""
 
     def body(k, buffer):
-        buffer = lax.dynamic_update_slice(buffer, row[None] * k, (places[k] - 1, 0))
-        return lax.dynamic_update_index_in_dim(buffer, buffer[:, k % 4].sum() + x[0], places[(k + 1) % 6], 0)
+        buffer = lax.dynamic_update_slice(buffer, row[None] * k, (positions[k] - 1, 0))
+        return lax.dynamic_update_index_in_dim(buffer, buffer[:, k % 4].sum() + x[0], positions[(k + 1) % 6], 0)
 
     filled = lax.fori_loop(0, 6, body, jnp.zeros((6, 4)).at[1:4].set(x))
-    gradient = jax.grad(lambda x: jnp.sum(lax.dynamic_slice(x, (places[0], places[1]), (2, 3)) ** 2))(x)
-    return filled, gradient, jnp.roll(x, places[2], axis=1), lax.dynamic_slice_in_dim(row, places[3], 2)
+    gradient = jax.grad(lambda x: jnp.sum(lax.dynamic_slice(x, (positions[0], positions[1]), (2, 3)) ** 2))(x)
+    return filled, gradient, jnp.roll(x, positions[2], axis=1), lax.dynamic_slice_in_dim(row, positions[3], 2)
 
 
 @program(lambda d: (d.normal(20), d.below(6, 15), d.uniform(0, 1, 5)))

@@ -236,8 +236,8 @@ def mixture_of_experts(x, router, up, down):
         gates = jax.nn.softmax(x @ router)
         weights, chosen = lax.top_k(gates, 2)
         wanted = jax.nn.one_hot(chosen, 3, dtype=jnp.int32)
-        place = jnp.cumsum(wanted.reshape(2, 12, 3), axis=1).reshape(2, 6, 2, 3) * wanted - 1
-        seat = jax.nn.one_hot(place, 3) * wanted[..., None]
+        position = jnp.cumsum(wanted.reshape(2, 12, 3), axis=1).reshape(2, 6, 2, 3) * wanted - 1
+        seat = jax.nn.one_hot(position, 3) * wanted[..., None]
         dispatch = seat.max(2)
         combine = jnp.einsum("btk,btkec->btec", weights, seat)
         inside = jnp.einsum("btec,btd->becd", dispatch, x)

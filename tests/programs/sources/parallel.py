@@ -43,17 +43,17 @@ def data_and_model_parallel(x, w1, w2, wanted):
     """
     mesh = _mesh(data=4, model=2)
 
-    def place(value, *axes):
+    def position(value, *axes):
         return lax.with_sharding_constraint(value, jax.NamedSharding(mesh, P(*axes)))
 
-    x, wanted, w1, w2 = place(x, "data"), place(wanted, "data"), place(w1, None, "model"), place(w2, "model")
+    x, wanted, w1, w2 = position(x, "data"), position(wanted, "data"), position(w1, None, "model"), position(w2, "model")
 
     def loss(w1, w2):
-        hidden = place(jax.nn.relu(x @ w1), "data", "model")
+        hidden = position(jax.nn.relu(x @ w1), "data", "model")
         return jnp.mean((hidden @ w2 - wanted) ** 2)
 
     value, (g1, g2) = jax.value_and_grad(loss, (0, 1))(w1, w2)
-    return value, place(w1 - 0.1 * g1, None, "model"), place(w2 - 0.1 * g2, "model"), place(jnp.sort(x, 0), "data")
+    return value, position(w1 - 0.1 * g1, None, "model"), position(w2 - 0.1 * g2, "model"), position(jnp.sort(x, 0), "data")
 
 
 @program(lambda d: (d.normal(8, 4), d.normal(8, 4), d.normal(8, 4)), devices=4)

@@ -47,7 +47,7 @@ def compared(path: Path, case: Case) -> None:
             raise Mismatch("\n".join(faults))
     # The other formats mention an instruction of any difference.
     report = report_of(delta)
-    names = [place[1] for row in document["changed"] for place in (row["left"], row["right"])]
+    names = [position[1] for row in document["changed"] for position in (row["left"], row["right"])]
     for text in (markdown(report, "a.hlo", "b.hlo"), page(report, "a.hlo", "b.hlo")):
         if names and not any(name in text for name in names):
             raise Mismatch(f"none of {names} is in {text[:200]}")

@@ -79,11 +79,11 @@ def _check_same_graph(mermaid: Any, dot: Any) -> None:
 def _check_places(picture: Picture, drawing: Drawing) -> None:
     """Checks that boxes are inside the box that contains them, and that siblings do not overlap."""
     for box in picture.boxes:
-        place = drawing.rectangles[box.number]
+        position = drawing.rectangles[box.number]
         inside = [drawing.rectangles[child.number] for child in box.children]
         for k, other in enumerate(inside):
-            if not _contains(place, other):
-                raise Mismatch(f"{other} is not inside {place}")
+            if not _contains(position, other):
+                raise Mismatch(f"{other} is not inside {position}")
             if any(_overlap(other, sibling) for sibling in inside[:k]):
                 raise Mismatch(f"{other} overlaps another box")
 

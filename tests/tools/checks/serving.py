@@ -62,7 +62,7 @@ def answer_text(path: Path, case: Case) -> str | None:
 # ---- responses as text ------------------------------------------------------------------------------------------------
 
 
-def _place(document: Document, area: types.Range) -> str:
+def _position(document: Document, area: types.Range) -> str:
     start, end = document.lines.span(area)
     text = document.text[start:end]
     shown = text if "\n" not in text else f"{text.split(chr(10))[0]}..."
@@ -87,30 +87,30 @@ def _hover(q: Question) -> list[str]:
     found = hover.hover(q.document, q.position)
     if found is None or not isinstance(found.contents, types.MarkupContent) or found.range is None:
         return ["nothing"]
-    return [f"// {line}".rstrip() for line in (_place(q.document, found.range), *found.contents.value.split("\n"))]
+    return [f"// {line}".rstrip() for line in (_position(q.document, found.range), *found.contents.value.split("\n"))]
 
 
 def _diagnostics(q: Question) -> list[str]:
     lines = []
     for d in diagnostics.reported(q.document, diagnostics.findings_in(q.document, _CHECKS)):
         tags = f" {','.join(tag.name for tag in d.tags)}" if d.tags else ""
-        lines.append(f"{_place(q.document, d.range)}: {d.code}{tags} {d.message}".replace("\n", " | "))
-        lines += [f"  {_place(q.document, other.location.range)}: {other.message}" for other in d.related_information or ()]
+        lines.append(f"{_position(q.document, d.range)}: {d.code}{tags} {d.message}".replace("\n", " | "))
+        lines += [f"  {_position(q.document, other.location.range)}: {other.message}" for other in d.related_information or ()]
     return lines or ["nothing"]
 
 
 def _definition(q: Question) -> list[str]:
     found = navigation.definition(q.document, q.position)
-    return ["nothing"] if found is None else [_place(q.document, found.range)]
+    return ["nothing"] if found is None else [_position(q.document, found.range)]
 
 
 def _references(q: Question) -> list[str]:
-    return [_place(q.document, found.range) for found in navigation.reference_locations(q.document, q.position)] or ["nothing"]
+    return [_position(q.document, found.range) for found in navigation.reference_locations(q.document, q.position)] or ["nothing"]
 
 
 def _highlights(q: Question) -> list[str]:
     found = navigation.highlights(q.document, q.position)
-    return [f"{_place(q.document, one.range)} {types.DocumentHighlightKind(one.kind or 1).name}" for one in found] or ["nothing"]
+    return [f"{_position(q.document, one.range)} {types.DocumentHighlightKind(one.kind or 1).name}" for one in found] or ["nothing"]
 
 
 def _calls(q: Question) -> list[str]:
@@ -119,9 +119,9 @@ def _calls(q: Question) -> list[str]:
         return ["nothing"]
     lines = [f"{item.name}: {item.detail}"]
     for call in navigation.incoming_calls(q.document, item):
-        lines += [f"called by {call.from_.name} at {_place(q.document, area)}" for area in call.from_ranges]
+        lines += [f"called by {call.from_.name} at {_position(q.document, area)}" for area in call.from_ranges]
     for called in navigation.outgoing_calls(q.document, item):
-        lines += [f"calls {called.to.name} at {_place(q.document, area)}" for area in called.from_ranges]
+        lines += [f"calls {called.to.name} at {_position(q.document, area)}" for area in called.from_ranges]
     return lines
 
 
@@ -144,7 +144,7 @@ def _folding(q: Question) -> list[str]:
 def _selection(q: Question) -> list[str]:
     lines, found = [], symbols.selection_ranges(q.document, [q.position])[0]
     while found is not None:
-        lines.append(_place(q.document, found.range))
+        lines.append(_position(q.document, found.range))
         found = found.parent
     return lines
 
@@ -191,7 +191,7 @@ def _tokens(q: Question) -> list[str]:
 
 def _lenses(q: Question) -> list[str]:
     found = [lens if lens.command else lenses.resolved(q.document, lens) for lens in lenses.lenses(q.document)]
-    return [f"{_place(q.document, lens.range)}: {lens.command.title if lens.command else ''}" for lens in found]
+    return [f"{_position(q.document, lens.range)}: {lens.command.title if lens.command else ''}" for lens in found]
 
 
 def _actions(q: Question) -> list[str]:

@@ -83,56 +83,56 @@ def _without_unused(expression: Expression) -> Expression:
     used = {len(expression.lines) - 1}
     for k in reversed(range(len(expression.lines))):
         used.update(expression.lines[k].operands if k in used else ())
-    places = {k: number for number, k in enumerate(sorted(used))}
+    positions = {k: number for number, k in enumerate(sorted(used))}
     kept = (expression.lines[k] for k in sorted(used))
-    return Expression(tuple(replace(line, operands=tuple(places[j] for j in line.operands)) for line in kept))
+    return Expression(tuple(replace(line, operands=tuple(positions[j] for j in line.operands)) for line in kept))
 
 
 def _with_directions(expression: Expression) -> Iterator[Expression]:
     """The expression with all directions of a comparison, in the usual and in the total order."""
-    places = [k for k, line in enumerate(expression.lines) if line.opcode == "compare"]
-    if len(places) != 1:
+    positions = [k for k, line in enumerate(expression.lines) if line.opcode == "compare"]
+    if len(positions) != 1:
         yield expression
         return
-    (place,) = places
+    (position,) = positions
     for direction, order in product(("EQ", "NE", "LT", "LE", "GT", "GE"), ("", ", type=TOTALORDER")):
-        line = replace(expression.lines[place], attributes=f", direction={direction}{order}")
-        yield Expression((*expression.lines[:place], line, *expression.lines[place + 1 :]))
+        line = replace(expression.lines[position], attributes=f", direction={direction}{order}")
+        yield Expression((*expression.lines[:position], line, *expression.lines[position + 1 :]))
 
 
 def _expression(root: Instruction) -> Expression | None:
     lines: list[Line] = []
-    places: dict[Instruction, int] = {}
+    positions: dict[Instruction, int] = {}
     stack = [root]
     while stack:
         x = stack[-1]
-        if x in places:
+        if x in positions:
             stack.pop()
             continue
         if x.op.name in ("copy", "reshape"):
             # They do nothing to elements.
             source = x.operands[0]
-            if source in places:
-                places[x] = places[source]
+            if source in positions:
+                positions[x] = positions[source]
             else:
                 stack.append(source)
             continue
         number = constant_value(x)
-        missing = [] if number is not None else [y for y in x.operands if y not in places]
+        missing = [] if number is not None else [y for y in x.operands if y not in positions]
         if missing:
             stack += reversed(missing)
             continue
         stack.pop()
-        line = _line(x, number, places)
+        line = _line(x, number, positions)
         if line is None or len(lines) == _MOST_LINES:
             return None
-        places[x] = len(lines)
+        positions[x] = len(lines)
         lines.append(line)
     # A copy at the root has nothing to say.
-    return _with_types(Expression(tuple(lines))) if places[root] == len(lines) - 1 else None
+    return _with_types(Expression(tuple(lines))) if positions[root] == len(lines) - 1 else None
 
 
-def _line(x: Instruction, number: Number | None, places: dict[Instruction, int]) -> Line | None:
+def _line(x: Instruction, number: Number | None, positions: dict[Instruction, int]) -> Line | None:
     if not x.shape.is_array or x.shape.dynamic:
         return None
     if number is not None:
@@ -142,7 +142,7 @@ def _line(x: Instruction, number: Number | None, places: dict[Instruction, int])
     match = _ATTRIBUTES.match(instruction_text(_OWNER, x))
     if ELEMENTWISE not in x.op.traits or match is None or "stochastic" in x.op.name:
         return None
-    return Line(x.shape.element_type, x.op.name, tuple(places[y] for y in x.operands), match["attributes"])
+    return Line(x.shape.element_type, x.op.name, tuple(positions[y] for y in x.operands), match["attributes"])
 
 
 _OWNER = hlotool.parse("ENTRY e { ROOT p = f32[] parameter(0) }")
@@ -168,15 +168,15 @@ def typed(expression: Expression, types: Sequence[str], most: int, seed: int = 0
     """The expression with these types, and with at most so many choices of constants if there are several."""
     names = dict(zip(expression.types, types, strict=True))
     lines = [replace(line, element_type=names.get(line.element_type, line.element_type)) for line in expression.lines]
-    places = expression.constants
-    choices = [_special_numbers(lines[k].element_type) for k in places]
+    positions = expression.constants
+    choices = [_special_numbers(lines[k].element_type) for k in positions]
     if not all(choices):
         return
     combinations = list(product(*choices))
     if len(combinations) > most and len(choices) > 1:
         combinations = _sample(choices, most, Random(seed))
     for numbers in combinations:
-        for k, number in zip(places, numbers, strict=True):
+        for k, number in zip(positions, numbers, strict=True):
             lines[k] = replace(lines[k], number=number)
         yield Expression(tuple(lines))
 
@@ -269,10 +269,10 @@ class Batch:
                 return hlotool.parse(self.text())
             except ParseError as error:
                 text = self.text().split("\n")
-                places = [match for d in error.diagnostics if (match := _NUMBERED.match(text[d.line - 1]))]
-                if not places:
+                positions = [match for d in error.diagnostics if (match := _NUMBERED.match(text[d.line - 1]))]
+                if not positions:
                     raise
-                for match in places:
+                for match in positions:
                     self.valid[int(match[1])] = False
 
     def fired(self, rule: Rule) -> list[Expression]:

@@ -305,8 +305,8 @@ def copy(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
 def transpose(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
     order = p.shuffled(range(len(sizes)))
     source = [0] * len(sizes)
-    for k, place in enumerate(order):
-        source[place] = sizes[k]
+    for k, position in enumerate(order):
+        source[position] = sizes[k]
     return p.add(f"transpose({p.operand(element_type, tuple(source), depth)}), dimensions={dims(order)}", element_type, sizes)
 
 

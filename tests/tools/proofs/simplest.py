@@ -52,17 +52,17 @@ def _nested(root: str, inner: str) -> Iterator[Expression]:
     if OPS[inner].arity == 1 and OPS[root].arity == 2:
         for first in (_A, _C):
             lines = (first, _B, Line("t0", inner, (1,)))
-            yield from (Expression((*lines, Line("t0", root, places))) for places in ((0, 2), (2, 0), (1, 2), (2, 1)))
+            yield from (Expression((*lines, Line("t0", root, positions))) for positions in ((0, 2), (2, 0), (1, 2), (2, 1)))
         yield Expression((_A, _B, Line("t0", inner, (0,)), Line("t0", inner, (1,)), Line("t0", root, (2, 3))))
     if OPS[inner].arity == 2:
         lines = (_A, _B, Line("t0", inner, (0, 1)))
-        places = ((2,),) if OPS[root].arity == 1 else ((2, 0), (2, 1), (0, 2), (1, 2))
-        yield from (Expression((*lines, Line("t0", root, p))) for p in places)
+        positions = ((2,),) if OPS[root].arity == 1 else ((2, 0), (2, 1), (0, 2), (1, 2))
+        yield from (Expression((*lines, Line("t0", root, p))) for p in positions)
         yield Expression((_A, Line("t0", inner, (0, 0)), Line("t0", root, (1,) * OPS[root].arity)))
     if OPS[inner].arity == OPS[root].arity == 2:
         for leaves in (_A, _C), (_C, _A):
             lines = (*leaves, Line("t0", inner, (0, 1)), _D)
-            yield from (Expression((*lines, Line("t0", root, places))) for places in ((2, 3), (3, 2)))
+            yield from (Expression((*lines, Line("t0", root, positions))) for positions in ((2, 3), (3, 2)))
 
 
 # ---- opcodes whose operands have several types, or of which there are three ------------------------------------------------
@@ -77,26 +77,26 @@ def _selects(inner: list[str]) -> Iterator[Expression]:
             lines = (_P, _Q, _A, _B, _A)
             for choice in (0, 1):
                 nested = (*lines, Line("t0", "select", (choice, 2, 3)))
-                yield from (Expression((*nested, Line("t0", "select", places))) for places in ((0, 5, 4), (0, 4, 5), (0, 5, 3), (0, 2, 5)))
+                yield from (Expression((*nested, Line("t0", "select", positions))) for positions in ((0, 5, 4), (0, 4, 5), (0, 5, 3), (0, 2, 5)))
         elif _is_simple(opcode) and OPS[opcode].arity == 1:
             yield Expression((_P, _A, _B, Line("pred", opcode, (0,)), Line("t0", "select", (3, 1, 2))))
             nested = (_P, _Q, _P, Line("pred", opcode, (1,)))
-            yield from (Expression((*nested, Line("pred", "select", places))) for places in ((0, 3, 2), (0, 2, 3), (3, 1, 0)))
+            yield from (Expression((*nested, Line("pred", "select", positions))) for positions in ((0, 3, 2), (0, 2, 3), (3, 1, 0)))
 
 
 def _comparisons(inner: list[str]) -> Iterator[Expression]:
-    for places in (0, 0), (0, 1), (0, 2), (2, 0), (2, 3):
-        yield Expression((_A, _B, _C, _D, Line("pred", "compare", places, ", direction=LT")))
+    for positions in (0, 0), (0, 1), (0, 2), (2, 0), (2, 3):
+        yield Expression((_A, _B, _C, _D, Line("pred", "compare", positions, ", direction=LT")))
     if "convert" in inner:
         other = Line("t1", "parameter")
         one, two = Line("t1", "convert", (0,)), Line("t1", "convert", (1,))
-        for places in (3, 4), (3, 2), (2, 3), (3, 3):
-            yield Expression((_A, _B, other, one, two, Line("pred", "compare", places, ", direction=LT")))
+        for positions in (3, 4), (3, 2), (2, 3), (3, 3):
+            yield Expression((_A, _B, other, one, two, Line("pred", "compare", positions, ", direction=LT")))
 
 
 def _clamps(inner: list[str]) -> Iterator[Expression]:
     lines = (_A, _B, _C, _D, Line("t0", "parameter"))
-    yield from (Expression((*lines, Line("t0", "clamp", places))) for places in ((0, 1, 4), (2, 0, 3), (2, 0, 1), (0, 1, 3)))
+    yield from (Expression((*lines, Line("t0", "clamp", positions))) for positions in ((0, 1, 4), (2, 0, 3), (2, 0, 1), (0, 1, 3)))
     if "clamp" in inner:
         for nested in (2, 0, 3), (1, 0, 4):
             limits = nested[0], nested[2]

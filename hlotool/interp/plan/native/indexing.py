@@ -24,9 +24,9 @@ def write_dynamic_slice(self: NativeStatements, operation: Operation) -> None:
     lengths = tuple(operation.instruction.attributes.get("dynamic_slice_sizes") or ())
     if lengths != result.shape.dimensions or not fits(operand, lengths, indices, [operand, result]):
         raise CannotCompile
-    place = _place(self, operand, lengths, indices)
+    position = _position(self, operand, lengths, indices)
     target = self.array(result)
-    self.writer.line(f"for i in range({size_of(result)}): {target}[i] = {self.element(operand, place)}")
+    self.writer.line(f"for i in range({size_of(result)}): {target}[i] = {self.element(operand, position)}")
 
 
 def write_dynamic_update_slice(self: NativeStatements, operation: Operation) -> None:
@@ -37,11 +37,11 @@ def write_dynamic_update_slice(self: NativeStatements, operation: Operation) -> 
         raise CannotCompile
     target = self.array(result)
     self.writer.line(f"for i in range({size_of(result)}): {target}[i] = {self.element(operand, 'i')}")
-    place = _place(self, operand, lengths, indices)
-    self.writer.line(f"for i in range({size_of(update)}): {target}[{place}] = {self.element(update, 'i')}")
+    position = _position(self, operand, lengths, indices)
+    self.writer.line(f"for i in range({size_of(update)}): {target}[{position}] = {self.element(update, 'i')}")
 
 
-def _place(self: NativeStatements, operand: Variable, lengths: Sequence[int], indices: Sequence[Variable]) -> str:
+def _position(self: NativeStatements, operand: Variable, lengths: Sequence[int], indices: Sequence[Variable]) -> str:
     """Returns the flat index of element `i` of a slice, with clamped start indices."""
     sizes = operand.shape.dimensions
     start = self.writer.local("s")
@@ -49,10 +49,10 @@ def _place(self: NativeStatements, operand: Variable, lengths: Sequence[int], in
     for k, (size, length, variable) in enumerate(zip(sizes, lengths, indices, strict=True)):
         if size > length:
             self.writer.line(f"{start} += {prod(sizes[k + 1 :])} * min(max({self.name(variable)}, 0), {size - length})")
-    return f"{start} + {_looked_up(self, _places(sizes, lengths), 'i')}"
+    return f"{start} + {_looked_up(self, _positions(sizes, lengths), 'i')}"
 
 
-def _places(sizes: Sequence[int], lengths: Sequence[int]) -> Array:
+def _positions(sizes: Sequence[int], lengths: Sequence[int]) -> Array:
     """Returns the flat indices of the elements of a slice that begins at the first element."""
     return np.arange(prod(sizes)).reshape(sizes)[tuple(map(slice, lengths))].reshape(-1)
 
@@ -82,8 +82,8 @@ def write_gather(self: NativeStatements, operation: Operation) -> None:
     offset_dims = attributes.get("offset_dims", ())
     batch = [k for k in range(result.shape.rank) if k not in offset_dims]
     targets = np.arange(size_of(result)).reshape(result.shape.dimensions).transpose([*batch, *offset_dims]).reshape(len(vectors), -1)
-    places = _places(sizes, lengths)
-    if targets.shape[1] != len(places):
+    positions = _positions(sizes, lengths)
+    if targets.shape[1] != len(positions):
         raise CannotCompile
     target = self.array(result)
     with self.writer.block(f"for j in range({len(vectors)}):"):
@@ -92,10 +92,10 @@ def write_gather(self: NativeStatements, operation: Operation) -> None:
             index = self.element(indices, _looked_up(self, vectors[:, k], "j"))
             limit = sizes[dimension] - lengths[dimension]
             self.writer.line(f"s += {prod(sizes[dimension + 1 :])} * min(max({index}, 0), {limit})")
-        with self.writer.block(f"for i in range({len(places)}):"):
-            place = _looked_up(self, targets.reshape(-1), f"j * {len(places)} + i")
-            source = f"s + {_looked_up(self, places, 'i')}"
-            self.writer.line(f"{target}[{place}] = {self.element(operand, source)}")
+        with self.writer.block(f"for i in range({len(positions)}):"):
+            position = _looked_up(self, targets.reshape(-1), f"j * {len(positions)} + i")
+            source = f"s + {_looked_up(self, positions, 'i')}"
+            self.writer.line(f"{target}[{position}] = {self.element(operand, source)}")
 
 
 def _vectors(indices: Variable, index_vector_dim: int) -> Array:
@@ -132,7 +132,7 @@ def write_scatter(self: NativeStatements, operation: Operation) -> None:
     with self.writer.block(f"for j in range({len(vectors)}):"):
         _write_start(self, indices, vectors, attributes["scatter_dims_to_operand_dims"], sizes, lengths)
         with self.writer.block(f"for i in range({prod(lengths)}):"):
-            self.writer.line(f"p = s + {_looked_up(self, _places(sizes, lengths), 'i')}")
+            self.writer.line(f"p = s + {_looked_up(self, _positions(sizes, lengths), 'i')}")
             update = self.element(updates, _looked_up(self, sources.reshape(-1), f"j * {prod(lengths)} + i"))
             _write_combined(self, operation, operand, f"{target}[p]", update)
 

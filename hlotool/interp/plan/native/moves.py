@@ -26,8 +26,8 @@ _MOST_OF_ONE = 3
 class Move(NamedTuple):
     """A move of elements from an operand to the result, where they begin at element `start`.
 
-    The elements come from the flat indices in `places`, or, if that is None, from every `step`-th
-    element of the operand, beginning at element `first`.
+    The elements come from the flat indices in `positions`, or, if that is None, from every
+    `step`-th element of the operand, beginning at element `first`.
     """
 
     start: int
@@ -35,7 +35,7 @@ class Move(NamedTuple):
     operand: int
     first: int
     step: int
-    places: Array | None = None
+    positions: Array | None = None
 
 
 def moves_of(operation: Operation, binding: Binding) -> list[Move] | None:
@@ -70,8 +70,8 @@ def _of_integers(value: Any) -> Any:
     return value
 
 
-def _grouped(places: Array, owners: Array) -> list[Move] | None:
-    """Returns the moves for elements from the flat indices `places` of the operands `owners`.
+def _grouped(positions: Array, owners: Array) -> list[Move] | None:
+    """Returns the moves for elements from the flat indices `positions` of the operands `owners`.
 
     If there are too many moves, returns a single move with a table of indices, or None if the
     elements come from several operands.
@@ -79,13 +79,13 @@ def _grouped(places: Array, owners: Array) -> list[Move] | None:
     moves: list[Move] = []
     is_of_one = bool((owners == owners[:1]).all())
     start = 0
-    while start < len(places):
+    while start < len(positions):
         if len(moves) == (_MOST_OF_ONE if is_of_one else _MOST_MOVES):
-            return [Move(0, len(places), int(owners[0]), 0, 0, places)] if is_of_one else None
-        step = int(places[start + 1] - places[start]) if start + 1 < len(places) and owners[start + 1] == owners[start] else 1
-        expected = places[start] + step * np.arange(len(places) - start)
-        differs = (places[start:] != expected) | (owners[start:] != owners[start])
+            return [Move(0, len(positions), int(owners[0]), 0, 0, positions)] if is_of_one else None
+        step = int(positions[start + 1] - positions[start]) if start + 1 < len(positions) and owners[start + 1] == owners[start] else 1
+        expected = positions[start] + step * np.arange(len(positions) - start)
+        differs = (positions[start:] != expected) | (owners[start:] != owners[start])
         length = int(differs.argmax()) if differs.any() else len(differs)
-        moves.append(Move(start, length, int(owners[start]), int(places[start]), step))
+        moves.append(Move(start, length, int(owners[start]), int(positions[start]), step))
         start += length
     return moves

@@ -73,9 +73,9 @@ def _write_moves(self: NativeStatements, operation: Operation) -> None:
     else:
         target = self.array(result)
         for move in moves:
-            place = str(move.first) if move.length == 1 else f"{move.first} + {move.step} * i"
-            place = place if move.places is None else f"{self.writer.bind(move.places)}[i]"
-            text = self.element(operation.reads[move.operand], place)
+            position = str(move.first) if move.length == 1 else f"{move.first} + {move.step} * i"
+            position = position if move.positions is None else f"{self.writer.bind(move.positions)}[i]"
+            text = self.element(operation.reads[move.operand], position)
             self.writer.line(f"for i in range({move.length}): {target}[{move.start} + i] = {text}")
 
 

@@ -26,14 +26,14 @@ def write_reduce(self: NativeStatements, operation: Operation) -> None:
     assert monoid is not None
     axes, rank = sorted(operation.instruction.attributes["dimensions"]), source.shape.rank
     kept = [k for k in range(rank) if k not in axes]
-    places = np.arange(size_of(source)).reshape(source.shape.dimensions).transpose([*kept, *axes]).reshape(size_of(result), -1)
+    positions = np.arange(size_of(source)).reshape(source.shape.dimensions).transpose([*kept, *axes]).reshape(size_of(result), -1)
     target = self.allocate(dtype_of(result), 1) if result.is_scalar else self.array(result)
     template = combination(self, monoid, source)
     is_exact = monoid.compares or NUMBERS[source.shape.element_type].kind != "float"
     if is_exact or _reduces_first(source, axes):
-        _write_columns(self, monoid, source, target, places)
-    elif _reduces_last(source, axes) and (axes != [rank - 1] or places.shape[1] <= SHORT_ROW):
-        _write_rows(self, monoid, source, target, places)
+        _write_columns(self, monoid, source, target, positions)
+    elif _reduces_last(source, axes) and (axes != [rank - 1] or positions.shape[1] <= SHORT_ROW):
+        _write_rows(self, monoid, source, target, positions)
     else:
         raise CannotCompile
     with self.writer.block(f"for k in range({size_of(result)}):"):
@@ -73,14 +73,14 @@ def combination(self: NativeStatements, monoid: Monoid, variable: Variable) -> N
     return template
 
 
-def _write_columns(self: NativeStatements, monoid: Monoid, source: Variable, target: str, places: Array) -> None:
+def _write_columns(self: NativeStatements, monoid: Monoid, source: Variable, target: str, positions: Array) -> None:
     """Writes a reduction that combines one element after the other.
 
     NumPy combines the rows of matrices in this way. It also suits operations for which the order
     makes no difference.
     """
-    count, length = places.shape
-    table = self.writer.bind(np.ascontiguousarray(places.T).reshape(-1))
+    count, length = positions.shape
+    table = self.writer.bind(np.ascontiguousarray(positions.T).reshape(-1))
     template = combination(self, monoid, source)
     is_rounded = NUMBERS[source.shape.element_type].kind == "float" and not monoid.compares
     # NumPy starts with the identity, which makes a difference for sums of -0.
@@ -90,9 +90,9 @@ def _write_columns(self: NativeStatements, monoid: Monoid, source: Variable, tar
         self.write_value(f"{target}[k]", template, [read(source, f"{target}[k]"), self.element(source, f"{table}[j * {count} + k]")])
 
 
-def _write_rows(self: NativeStatements, monoid: Monoid, source: Variable, target: str, places: Array) -> None:
+def _write_rows(self: NativeStatements, monoid: Monoid, source: Variable, target: str, positions: Array) -> None:
     """Writes a reduction with NumPy's loop, which starts from the identity in each row."""
-    count, length = places.shape
+    count, length = positions.shape
     dtype = dtype_of(source)
     size, name = np.dtype(dtype).itemsize, self.in_memory(source, count * length)
     with self.writer.block(f"for k in range({count}):"):

@@ -11,10 +11,10 @@ from hlotool.builder.generated.unary import UnaryMethods
 from hlotool.builder.op import Op
 from hlotool.builder.texts import ShapeLike
 
-__all__ = ["HistoricMethods"]
+__all__ = ["AliasMethods"]
 
 
-class HistoricMethods(RandomMethods, BinaryMethods, UnaryMethods):
+class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
     """Aliases of builder methods: other names of operations in XLA's documentation."""
 
     def logical_and(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:

@@ -10,7 +10,7 @@ from hlotool.workspace.findings import FileFinding
 __all__ = ["collapsed"]
 
 # Groups of more findings than this are collapsed.
-_MAX_ALIKE = 3
+_MAX_SIMILAR = 3
 _VARIABLE = re.compile(r"'[^']*'|\([^()]*\)|[a-z][a-z0-9]*\[[^\]]*\](?:\{[^}]*\})?|[0-9]+")
 
 
@@ -21,21 +21,21 @@ def collapsed(findings: Sequence[FileFinding]) -> Iterator[FileFinding]:
 
     >>> from hlotool.errors import Diagnostic
     >>> findings = [FileFinding(Diagnostic("T003", "result-shape", "error", f"'a.{k}' is wrong", computation="e"), "") for k in range(5)]
-    >>> [f.alike for f in collapsed(findings)]
+    >>> [f.similar for f in collapsed(findings)]
     ["4 more like it in 'e'"]
     """
     groups: dict[tuple[str, str], list[FileFinding]] = {}
     for finding in findings:
         d = finding.diagnostic
         groups.setdefault((d.code, _VARIABLE.sub("_", d.message)), []).append(finding)
-    if all(len(group) <= _MAX_ALIKE for group in groups.values()):
+    if all(len(group) <= _MAX_SIMILAR for group in groups.values()):
         yield from findings
         return
-    alike = {id(group[0]): group for group in groups.values() if len(group) > _MAX_ALIKE}
-    hidden = {id(finding) for group in alike.values() for finding in group[1:]}
+    similar = {id(group[0]): group for group in groups.values() if len(group) > _MAX_SIMILAR}
+    hidden = {id(finding) for group in similar.values() for finding in group[1:]}
     for finding in findings:
-        if id(finding) in alike:
-            yield finding._replace(alike=_others(alike[id(finding)][1:]))
+        if id(finding) in similar:
+            yield finding._replace(similar=_others(similar[id(finding)][1:]))
         elif id(finding) not in hidden:
             yield finding
 

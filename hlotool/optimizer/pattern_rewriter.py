@@ -17,13 +17,13 @@ from hlotool.opdefs.traits import ELEMENTWISE, REARRANGES
 from hlotool.optimizer.constants import CannotBuildError, number_literal
 from hlotool.shapes.shape import Shape, array_shape
 
-__all__ = ["Site", "depends_on"]
+__all__ = ["PatternRewriter", "depends_on"]
 
 # The number of levels of operands that `depends_on` excludes from its search.
 _NEAR = 4
 
 
-class Site:
+class PatternRewriter:
     """One instruction of a module that is being optimized, to which a rule is applied.
 
     `inserted` are the new instructions, in order; they are placed before the one to replace. A rule
@@ -32,10 +32,10 @@ class Site:
     CannotBuildError: the rule does not match, and the instructions that it has inserted are erased.
     """
 
-    __slots__ = ("inserted", "rewriter", "x")
+    __slots__ = ("inserted", "module_rewriter", "x")
 
     def __init__(self, rewriter: Rewriter, x: Instruction) -> None:
-        self.rewriter = rewriter
+        self.module_rewriter = rewriter
         self.x = x
         self.inserted: list[Instruction] = []
 
@@ -43,11 +43,11 @@ class Site:
 
     def users(self, x: Instruction) -> tuple[Instruction, ...]:
         """Returns the instructions that have `x` as an operand, each once."""
-        return self.rewriter.users(x)
+        return self.module_rewriter.users(x)
 
     def has_one_user(self, x: Instruction) -> bool:
         """Returns whether `x` has only one user, and disappears when that user is replaced."""
-        return self.rewriter.user_count(x) == 1 and not self.rewriter.is_root(x)
+        return self.module_rewriter.user_count(x) == 1 and not self.module_rewriter.is_root(x)
 
     def have_one_user(self, instructions: Iterable[Instruction]) -> bool:
         """Returns whether each of the instructions has only one user."""
@@ -63,7 +63,7 @@ class Site:
         shape = as_shape(shape) if shape is not None else None
         if shape is not None and shape.dynamic:
             _require_dynamic_operand(OPS[opcode], operands)
-        new = self.rewriter.insert(opcode, operands, before=self.x, shape=shape, attributes=attributes, origin=self.x)
+        new = self.module_rewriter.insert(opcode, operands, before=self.x, shape=shape, attributes=attributes, origin=self.x)
         self.inserted.append(new)
         return new
 
@@ -77,13 +77,15 @@ class Site:
         if shape.dynamic:
             _require_dynamic_operand(x.op, operands)
         attributes = x.attributes.changed({"control-predecessors": None, "sharding": None, **changed})
-        new = self.rewriter.insert(x.op, operands, before=self.x, shape=shape, attributes=attributes, backend_config=x.backend_config, origin=x)
+        new = self.module_rewriter.insert(
+            x.op, operands, before=self.x, shape=shape, attributes=attributes, backend_config=x.backend_config, origin=x
+        )
         self.inserted.append(new)
         return new
 
     def constant(self, literal: Literal) -> Instruction:
         """Inserts a constant."""
-        new = self.rewriter.insert("constant", (), before=self.x, shape=literal.shape, immediate=literal, origin=self.x)
+        new = self.module_rewriter.insert("constant", (), before=self.x, shape=literal.shape, immediate=literal, origin=self.x)
         self.inserted.append(new)
         return new
 
@@ -104,7 +106,7 @@ class Site:
     def undo(self) -> None:
         """Erases the new instructions."""
         for new in reversed(self.inserted):
-            self.rewriter.erase(new)
+            self.module_rewriter.erase(new)
         self.inserted = []
 
 

@@ -29,12 +29,12 @@ import re
 
 from hlotool.record import Record
 
-__all__ = ["Place", "parse_place"]
+__all__ = ["PartName", "parse_part_name"]
 
-_PLACE = re.compile(r"(?:(definition|root|call) of )?([^\s\[]+)(?: ([0-9]+)| (value))?((?:\[(?:[0-9]+|[A-Za-z_]+)\])*)")
+_PART_NAME = re.compile(r"(?:(definition|root|call) of )?([^\s\[]+)(?: ([0-9]+)| (value))?((?:\[(?:[0-9]+|[A-Za-z_]+)\])*)")
 
 
-class Place(Record):
+class PartName(Record):
     """The parsed name of a part.
 
     `of` is "definition" or "root" for a part of another instruction, and "call" for all operands.
@@ -48,16 +48,16 @@ class Place(Record):
     path: tuple[str, ...] = ()
 
 
-def parse_place(at: str) -> Place:
+def parse_part_name(at: str) -> PartName:
     """Parses the name of a part, such as the `at` of a Violation.
 
     Raises ValueError if no part has this name.
 
-    >>> parse_place("definition of operand 2").number, parse_place("shape[1][layout]").path
+    >>> parse_part_name("definition of operand 2").number, parse_part_name("shape[1][layout]").path
     (2, ('1', 'layout'))
     """
-    match = _PLACE.fullmatch(at)
+    match = _PART_NAME.fullmatch(at)
     if match is None:
         raise ValueError(f"no part is called {at!r}")
     of, word, number, value, path = match.groups()
-    return Place(word, of, int(number) if number else None, value is not None, tuple(path[1:-1].split("][")) if path else ())
+    return PartName(word, of, int(number) if number else None, value is not None, tuple(path[1:-1].split("][")) if path else ())

@@ -18,7 +18,7 @@ from hlotool.ir.model import AttributeSet, Computation, Instruction, Instruction
 from hlotool.ir.node import Node
 from hlotool.text.parse.builder import ModuleBuilder
 
-__all__ = ["Adoption", "WholeComputation"]
+__all__ = ["EarlierParse", "WholeComputation"]
 
 
 class WholeComputation(NamedTuple):
@@ -32,7 +32,7 @@ class WholeComputation(NamedTuple):
     thread: str
 
 
-class Adoption:
+class EarlierParse:
     """Computations from another parse, for reuse in this one.
 
     `taken` maps each computation of the other parse to its counterpart in this one.

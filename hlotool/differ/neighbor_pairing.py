@@ -9,7 +9,7 @@ from hlotool.differ.costs import MOST, MOST_OF_OTHER_OPCODES
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
-__all__ = ["Growth"]
+__all__ = ["NeighborPairing"]
 
 # A pair with a higher estimate is no better than a deletion and an insertion.
 _LARGEST = 2.4
@@ -20,7 +20,7 @@ _MOST_USERS = 24
 _MOST_IN_GROUP = 32
 
 
-class Growth:
+class NeighborPairing:
     """A queue of possible pairs by estimated cost, to which each new pair adds its neighbors."""
 
     def __init__(self, graph: Graph, pairs: Pairs) -> None:
@@ -165,10 +165,10 @@ class Growth:
         if len(here) <= _MOST_USERS and len(there) <= _MOST_USERS:
             yield from ((a, b) for _, a in here for _, b in there)
         else:
-            yield from self._alike(here, there)
+            yield from self._similar(here, there)
         yield from self._across_calls(left, right)
 
-    def _alike(self, here: Iterable[tuple[int, int]], there: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    def _similar(self, here: Iterable[tuple[int, int]], there: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """Yields pairs of users in the same position and with the same structure, in order.
 
         Each user is paired only with the users at the same place and at the adjacent places.

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from hlotool.syntax.contexts import START, contexts
 
-__all__ = ["Place", "places"]
+__all__ = ["LexerState", "lexer_states"]
 
 
-class Place(NamedTuple):
+class LexerState(NamedTuple):
     """A context, the pattern of its end, and the kind of the token that matches this pattern.
 
     `is_once` is true for the context of a single token.
@@ -27,25 +27,25 @@ class Place(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def places() -> dict[Place, str]:
+def lexer_states() -> dict[LexerState, str]:
     """Returns all lexer states with their unique names; the first one is the initial state.
 
-    >>> list(places().values())[0]
+    >>> list(lexer_states().values())[0]
     'file'
     """
-    start = Place(START)
+    start = LexerState(START)
     names = {start: START}
     waiting = [start]
     while waiting:
         for rule in contexts()[waiting.pop().context].rules:
             found = []
             if rule.inside:
-                found.append(Place(rule.inside, rule.close, rule.kinds[-1]))
+                found.append(LexerState(rule.inside, rule.close, rule.kinds[-1]))
             if rule.then:
-                found.append(Place(rule.then, is_once=True))
-            for place in found:
-                if place not in names:
-                    same = sum(name.startswith(f"in_{place.context}_") for name in names.values())
-                    names[place] = f"next_{place.context}" if place.is_once else f"in_{place.context}_{same + 1}"
-                    waiting.append(place)
+                found.append(LexerState(rule.then, is_once=True))
+            for lexer_state in found:
+                if lexer_state not in names:
+                    same = sum(name.startswith(f"in_{lexer_state.context}_") for name in names.values())
+                    names[lexer_state] = f"next_{lexer_state.context}" if lexer_state.is_once else f"in_{lexer_state.context}_{same + 1}"
+                    waiting.append(lexer_state)
     return names

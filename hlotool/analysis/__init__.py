@@ -1,4 +1,5 @@
 """Analyses of a module.
 
-They return their results by computation or instruction, and never store them on the nodes.
+An analysis returns its results, usually keyed by computation or instruction, and never stores them
+in the module.
 """

@@ -1,6 +1,6 @@
-"""The buffers of the entry computation that the pairs of `input_output_alias` refer to.
+"""Indices into the parameters and the result of the entry computation.
 
-A pair refers to them by indices into parameters and result.
+The pairs of `input_output_alias` refer to buffers by these indices.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Index = tuple[int, ...]
 
 
 def index_text(index: Index) -> str:
-    """Returns the index as the header writes it.
+    """Returns the index in the notation of the header.
 
     >>> index_text((1, 0))
     '{1,0}'

@@ -83,9 +83,9 @@ class AsyncFlow:
         return positions.get(x, ())
 
     def _passed_to(self, inside: Computation, user: Instruction, x: Instruction, path: Path) -> Iterator[_Carrier]:
-        """Yields the instructions that have the value after `user` has taken x.
+        """Yields the instructions that hold the value after `user` has taken `x` as an operand.
 
-        x has the value at `path`.
+        In `x`, the value is at `path`.
         """
         opcode = user.op.name
         # Some custom calls only mark a value and return it. Any custom call might be one of them.
@@ -117,8 +117,9 @@ class AsyncFlow:
 def written_opcode(x: Instruction, module: Module, suffix: str | None = None) -> str:
     """Returns the opcode of an asynchronous instruction as it is written.
 
-    This is `negate-start` if that short form stands for an async-start. With a suffix, returns the
-    opcode of that part of the same operation.
+    For example, this is `negate-start` for an async-start that is written in this short form. With
+    a suffix such as "done", returns the opcode of the part of the same operation that has this
+    suffix.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }")

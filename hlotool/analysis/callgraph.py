@@ -1,4 +1,4 @@
-"""The call graph: the calls of each computation, and the computations that calls reach."""
+"""The call graph: the calls to each computation, and the computations reachable through calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def calling(computation: Computation) -> list[Instruction]:
 
 
 def callers(module: Module) -> dict[Computation, list[Call]]:
-    """Returns the calls of each computation that is called, in textual order.
+    """Returns the calls to each called computation, in textual order.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
@@ -42,7 +42,7 @@ def callers(module: Module) -> dict[Computation, list[Call]]:
 def reachable(starts: Iterable[Computation], known: Container[Computation] = ()) -> set[Computation]:
     """Returns `starts` and all computations that they call, directly or indirectly.
 
-    Computations in `known`, and those that only these call, are left out.
+    Computations in `known`, and those that only they call, are left out.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")

@@ -32,7 +32,7 @@ _WRITTEN = {
     "cross_replica_and_partition": CROSS_BOTH,
     "flattened_id": FLATTENED,
 }
-"""Group modes by the value of the attribute `mode`, which overrides other attributes."""
+"""Group modes by the value of the `mode` attribute, which overrides other attributes."""
 
 
 def is_grouped(op: OpDef) -> bool:

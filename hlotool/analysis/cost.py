@@ -29,7 +29,7 @@ class Cost(NamedTuple):
     bytes_accessed: int = 0
 
     def plus(self, other: Cost, times: int = 1) -> Cost:
-        """Returns the sum of this cost and `times` times another one.
+        """Returns the sum of this cost and `times` times another cost.
 
         >>> Cost(1, 2).plus(Cost(3, 4, 5), 10)
         Cost(flops=31, transcendentals=42, bytes_accessed=50)
@@ -40,10 +40,10 @@ class Cost(NamedTuple):
 def module_cost(module: Module) -> Cost:
     """Returns the cost of a run of the entry computation.
 
-    It is counted as in XLA's HloCostAnalysis, but with all iterations of loops. The body of a loop
-    counts as many times as `known_trip_count` in its configuration or constants determine, or else
-    once. For a conditional, each number is the maximum over its branches. Custom calls cost
-    nothing, since nothing is known about them.
+    Costs are counted as in XLA's HloCostAnalysis, but with all iterations of loops. The number of
+    iterations comes from `known_trip_count` in a loop's configuration or from constants; if neither
+    determines it, the body counts once. For a conditional, each number is the maximum over its
+    branches. Custom calls cost nothing, since nothing is known about them.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module_cost(parse("ENTRY e { p = f32[2,3] parameter(0) t = f32[2,3] tanh(p) ROOT a = f32[2,3] add(t, p) }"))
@@ -54,9 +54,9 @@ def module_cost(module: Module) -> Cost:
 
 
 def instruction_costs(module: Module) -> dict[Instruction, Cost]:
-    """Returns the cost of each instruction of a module each time it runs.
+    """Returns the cost of running each instruction of a module once.
 
-    The computations that it calls are included. Costs are counted as in `module_cost`.
+    The computations that an instruction calls are included. Costs are counted as in `module_cost`.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[2,3] parameter(0) t = f32[2,3] tanh(p) ROOT a = f32[2,3] add(t, p) }")

@@ -1,7 +1,7 @@
 """Finds the instructions that must not be removed, duplicated or merged, because of side effects.
 
-They are those of XLA's HasSideEffect, and also the start, updates and done of asynchronous
-operations.
+These are the instructions for which XLA's HasSideEffect is true, and also the starts, updates and
+dones of asynchronous operations.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def computations_with_effects(module: Module) -> set[Computation]:
 def those_with_effects(computations: Iterable[tuple[Computation, Sequence[Instruction]]]) -> set[Computation]:
     """Like `computations_with_effects`, for computations given with their instructions.
 
-    Each computation comes after those that it calls.
+    Each computation must come after the computations that it calls.
     """
     with_effects: set[Computation] = set()
     for computation, instructions in computations:

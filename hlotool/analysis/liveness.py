@@ -1,10 +1,10 @@
 """Liveness analysis: the peak memory of a schedule, and the buffers that are live at the peak.
 
-It is XLA's buffer liveness, computed from the text. A buffer is one array that an instruction
-defines. It is live from its definition to its last use, both included, as in XLA's own reports.
-Compilers share more buffers than this analysis assumes (an elementwise result may replace an
-operand that is not used again), and lose memory to fragmentation. Without a schedule, the textual
-order is used.
+It follows XLA's buffer liveness, but is computed from the text. A buffer is one array that an
+instruction defines. It is live from its definition to its last use, both included, as in XLA's own
+reports. Compilers share more buffers than this analysis assumes (an elementwise result may replace
+an operand that is not used again), and lose memory to fragmentation. Without a schedule, the
+textual order is used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ __all__ = ["LiveBuffer", "PeakMemory", "peak_memory"]
 class LiveBuffer(Record):
     """A buffer that is live at the peak.
 
-    If `temporary` is true, it stands for the buffers of the computations that `instruction` calls.
+    If `temporary` is True, the record stands for all buffers of the computations that `instruction`
+    calls.
     """
 
     instruction: Instruction
@@ -50,7 +51,7 @@ class PeakMemory(Record):
 class _Buffer:
     """The buffer of one array.
 
-    The parameters and results of a called computation belong to its caller.
+    The buffers of the parameters and results of a called computation belong to its caller.
     """
 
     __slots__ = ("bytes", "first", "instruction", "last", "parameter_leaf")
@@ -70,7 +71,7 @@ class _Summary(Record):
     """The summary of a computation for its callers.
 
     `temporary` is the number of bytes of its temporary buffers. For each leaf of the result,
-    `result` holds the parameter leaf that it is, or -1.
+    `result` contains the number of the parameter leaf that is returned there, or -1.
     """
 
     temporary: int
@@ -98,7 +99,7 @@ def peak_memory(module: Module, memory_space: int = 0) -> PeakMemory:
 def _run_by(entry: Computation) -> set[Computation]:
     """Returns the computations that run instruction by instruction, with their own buffers.
 
-    Only those that run when the entry computation runs are included.
+    Only computations that the entry computation runs, directly or indirectly, are included.
     """
     reached, pending = set[Computation](), [entry]
     while pending:
@@ -154,8 +155,8 @@ class _LivenessWalk:
         self.buffers: list[_Buffer] = []
         # For each position, the bytes that called computations use while the instruction runs.
         self.temporary: dict[int, int] = {}
-        # The last use of each buffer. Arguments of the program live on after it unless they are
-        # donated.
+        # The last use of each buffer. Arguments of the program stay live after their last use
+        # unless they are donated.
         self.last_use: dict[_Buffer, int] = {}
         self._number_parameters()
         for position, x in enumerate(computation.instructions):
@@ -243,8 +244,8 @@ class _LivenessWalk:
     def _update(self, x: Instruction, position: int) -> _Value:
         """Returns the value in flight after an update.
 
-        It has the buffers of additional operands, and new buffers for other parts that are bound
-        now.
+        The value also has the buffers of additional operands, and new buffers for parts that had
+        none before the update.
         """
         before = x.operands[0]
         known = self._of(before)
@@ -283,14 +284,14 @@ class _LivenessWalk:
         return tuple(results)
 
     def _replaced(self, new: _Buffer, old: _Buffer) -> _Buffer:
-        """Replaces a new buffer by an existing one, so that it takes no memory."""
+        """Replaces a new buffer with an existing one, so that the new buffer takes no memory."""
         new.bytes = 0
         return old
 
     def _overwritten(self, x: Instruction) -> list[tuple[int, Instruction, int]]:
         """Returns the leaves of the result that overwrite operands.
 
-        Each comes with the operand and the operand's leaf.
+        Each leaf is listed with the operand and the operand's leaf.
         """
         pairs = []
         for pair in x.attributes.get("output_to_operand_aliasing", ()):
@@ -367,9 +368,9 @@ _RULES: dict[str, Callable[[_LivenessWalk, Instruction, int], _Value]] = {
 
 
 def _updated(x: Instruction) -> list[tuple[int, int]]:
-    """Returns the leaves of a result that are an operand with changes.
+    """Returns the leaves of a result that are updated operands.
 
-    Each comes with the number of the operand.
+    Each leaf is listed with the number of the operand.
     """
     if OVERWRITES in x.op.traits:
         return [(k, k) for k in range(len(x.shape.elements) if x.shape.is_tuple else 1)]

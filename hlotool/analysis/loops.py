@@ -14,7 +14,7 @@ from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 __all__ = ["TRIP_COUNT", "carried_elements", "exact_trip_count", "known_trip_count", "trip_count"]
 
 TRIP_COUNT = "known_trip_count"
-"""The field of a configuration with the number of iterations: `{"known_trip_count":{"n":"10"}}`."""
+"""The configuration field for the number of iterations: `{"known_trip_count":{"n":"10"}}`."""
 
 _DIRECTIONS: dict[str, Callable[[float, float], bool]] = {"EQ": eq, "NE": ne, "LT": lt, "LE": le, "GT": gt, "GE": ge}
 # Rules only distinguish loops of zero, one, and more iterations.
@@ -24,7 +24,7 @@ _MOST_ITERATIONS = 2
 def carried_elements(body: Computation) -> dict[int, Instruction]:
     """Returns the elements of a loop's state that its body returns unchanged.
 
-    Each is given as its get-tuple-element, by index.
+    The result maps the index of each element to its get-tuple-element.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "b { t = (s32[], f32[]) parameter(0) i = s32[] get-tuple-element(t), index=0 u = f32[] get-tuple-element(t), index=1 "
@@ -43,7 +43,7 @@ def carried_elements(body: Computation) -> dict[int, Instruction]:
 
 
 def trip_count(loop: Instruction) -> int | None:
-    """Returns the number of iterations of a while: 0, 1, or 2 for two or more.
+    """Returns the number of iterations of a while loop: 0, 1, or 2 for two or more.
 
     Returns None if constants do not determine it.
 
@@ -68,7 +68,7 @@ def trip_count(loop: Instruction) -> int | None:
 
 
 def known_trip_count(loop: Instruction) -> int | None:
-    """Returns the number of iterations of a while from its configuration, or else from constants.
+    """Returns the number of iterations of a loop from its configuration, or else from constants.
 
     Returns None if neither determines it.
 
@@ -86,7 +86,7 @@ def known_trip_count(loop: Instruction) -> int | None:
 
 
 def exact_trip_count(loop: Instruction) -> int | None:
-    """Returns the number of iterations of a while that counts with integers.
+    """Returns the number of iterations of a while loop that counts with integers.
 
     Returns None if constants do not determine it, or if the counter overflows.
 
@@ -117,15 +117,15 @@ def exact_trip_count(loop: Instruction) -> int | None:
         iterations = -((value - bound) // step)
         if (step > 0) != (holds in (lt, le)):
             return None
-    # All values up to the last one must fit, since integers wrap around.
+    # All values up to the last one must fit into the type, since integers wrap around.
     return iterations if row.minimum <= value + iterations * step <= row.maximum else None
 
 
 def _counting(loop: Instruction) -> tuple[Callable[[float, float], bool], Number, Number, Number, ElementType] | int | None:
-    """Finds the comparison in a loop's condition, its start and limit, the step and the type.
+    """Finds the comparison in a loop's condition, and the counter's start, limit, step and type.
 
     Returns the number of iterations instead if it is already known, and None if the loop does not
-    count in a known way.
+    count in a recognized way.
     """
     test = loop.attributes["condition"].root
     known = constant_value(test)
@@ -145,9 +145,9 @@ def _counting(loop: Instruction) -> tuple[Callable[[float, float], bool], Number
 
 
 def _element_of_parameter(x: Instruction) -> int | None:
-    """Returns the index of the parameter's element that x is; -1 for the parameter itself.
+    """Returns the index of the parameter's element that `x` takes, or -1 for the parameter itself.
 
-    The computation has a single parameter.
+    Returns None for any other instruction. The computation has a single parameter.
     """
     if x.op.name == "parameter":
         return -1

@@ -1,6 +1,6 @@
-"""The operations that a schedule has in flight at the same time, as spans from starts to dones.
+"""The asynchronous operations in flight in a schedule, as spans from starts to dones.
 
-The schedule is the textual order, also in modules that are not marked as scheduled.
+The schedule is the textual order, even in modules that are not marked as scheduled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Span(Record):
 
 
 def spans(computation: Computation, users: Mapping[Instruction, Sequence[Instruction]]) -> list[Span]:
-    """Returns the operations that begin and end in the same computation, ordered by their start.
+    """Returns the operations that begin and end in the same computation, ordered by start.
 
     >>> from hlotool.analysis.users import users
     >>> from hlotool.text.parse.parser import parse

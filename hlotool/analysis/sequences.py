@@ -1,4 +1,4 @@
-"""Sequences of numbers, for comparisons that preserve order."""
+"""Increasing subsequences, for comparisons that preserve order."""
 
 from __future__ import annotations
 

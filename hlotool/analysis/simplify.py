@@ -1,11 +1,11 @@
 """Derives facts about values without running anything.
 
-The facts are constants, identities of arithmetic, and instructions whose value another one has.
+The facts are constants, arithmetic identities, and instructions with equal values.
 
 Lints, fixes and rewriters share this algebra. Answers are exact: values are equal bit for bit,
 including -0.0, infinities, subnormal numbers and overflow. Only the payloads of NaNs are not
-compared, since no operation guarantees them. Barriers, dependencies and domains are not looked
-through, since they exist to keep values apart.
+compared, since no operation guarantees them. The analysis does not look through barriers,
+dependencies and domains, since they exist to keep values apart.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def holds_all(wide: ElementType, narrow: ElementType) -> bool:
 
 
 def has_sign(row: ElementType) -> bool:
-    """Returns whether numbers of a type can be negated; integers wrap.
+    """Returns whether numbers of a type can be negated; integers wrap around.
 
     >>> has_sign(ELEMENT_TYPES["u8"]), has_sign(ELEMENT_TYPES["f8e8m0fnu"])
     (True, False)
@@ -93,7 +93,7 @@ def has_sign(row: ElementType) -> bool:
 
 
 def converted(value: Number, row: ElementType) -> Number | None:
-    """Returns the number after a convert to a type.
+    """Returns the number after conversion to a type.
 
     Returns None if the number would be rounded or saturated, or if the type is complex.
 
@@ -106,7 +106,7 @@ def converted(value: Number, row: ElementType) -> Number | None:
         return int(value != 0)
     if row.is_integral:
         return _as_integer(value, row)
-    # A complex type has no type code, which also raises a ValueError.
+    # Complex types have no type code, so they raise a ValueError, too.
     try:
         rounded = float(value)
         nearest = decode_floats(row.name, encode_floats(row.name, [rounded]))[0]
@@ -129,10 +129,10 @@ def _as_integer(value: Number, row: ElementType) -> int | None:
 def constant_value(x: Instruction) -> Number | None:
     """Returns the value of all elements of the result if a single constant determines it.
 
-    The number is an int for integers and pred, otherwise a float. Instructions that rearrange
-    elements are followed, and so are conversions that neither round nor saturate, but not bitcasts
-    to a different element type. The number is the one that the element type holds, which may differ
-    from the one in the text.
+    The number is an int for integers and pred, otherwise a float. The search follows instructions
+    that rearrange elements, and conversions that neither round nor saturate, but not bitcasts to a
+    different element type. The number is rounded to the element type, so it may differ from the
+    number in the text.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { z = f32[] constant(0.1) b = f32[4] broadcast(z), dimensions={} ROOT t = f32[2,2] reshape(b) }")
@@ -222,7 +222,7 @@ def identity_of(op: OpDef, row: ElementType) -> Number | None:
 
 
 def absorbing_of(op: OpDef, row: ElementType) -> Number | None:
-    """Returns the first operand that is always the result, or None.
+    """Returns the first operand that is the result for any second operand, or None.
 
     For a commutative opcode, this also holds for the second operand.
 
@@ -253,7 +253,7 @@ def is_idempotent(op: OpDef, row: ElementType) -> bool:
 
 
 def is_associative(op: OpDef) -> bool:
-    """Returns whether the order of repeated applications only matters for rounding."""
+    """Returns whether the order of repeated applications affects at most the rounding."""
     return ASSOCIATIVE in op.traits
 
 
@@ -400,7 +400,7 @@ _RULES: dict[str, Callable[[Instruction], Instruction | None]] = {
 
 
 def without_conversions(x: Instruction) -> Instruction:
-    """Follows lossless conversions and rearrangements to the instruction with the value of x.
+    """Follows lossless conversions and rearrangements back to the source of the value of `x`.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = s8[] parameter(0) a = s32[] convert(p) ROOT b = s8[] convert(a) }"
@@ -419,8 +419,8 @@ def _types(*instructions: Instruction) -> list[ElementType]:
 def binary_root(computation: Computation) -> Instruction | None:
     """Returns the operation that combines the two parameters of a computation into its result.
 
-    Conversions are ignored: floats may be converted to other float types, which only rounds, and
-    integers to a wider type and back. Returns None if there is no such operation.
+    Conversions are ignored: floats may be converted to other float types, which only affects
+    rounding, and integers to a wider type and back. Returns None if there is no such operation.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] subtract(a, b) } ENTRY e { ROOT p = f32[] parameter(0) }")
@@ -442,7 +442,7 @@ def _keeps_meaning(result: Instruction, root: Instruction, parameters: list[Inst
     if all(row.kind in ("float", "complex") for row in (*outer, *inner)):
         return True
     if result.shape.element_type == "pred":
-        # A comparison of numbers that were converted without loss.
+        # The root is a comparison, whose operands must have been converted without loss.
         return all(holds_all(wide, narrow) for wide, narrow in zip(inner, outer[1:], strict=True))
     kept = any(row.name == outer[0].name for row in outer[1:]) and all(holds_all(outer[0], row) for row in outer[1:])
     return kept and all(holds_all(wide, narrow) for wide, narrow in zip(inner, outer[1:], strict=True))

@@ -1,4 +1,4 @@
-"""The number of elements and bytes of a shape, with or without the padding of tiles."""
+"""The number of elements and bytes of a shape, with or without tile padding."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def elements_of(shape: Shape) -> int:
 def bytes_of(shape: Shape) -> int:
     """Returns the number of bytes of the data without padding.
 
-    Elements of less than eight bits count with the bits of their type.
+    Elements narrower than eight bits count with their own number of bits.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> bytes_of(array_shape("f32", (2, 3)))
@@ -41,7 +41,7 @@ def _bits(leaf: Shape) -> int:
 
 
 def padded_bytes_of(leaf: Shape) -> int:
-    """Returns the bytes of an array whose most minor dimensions are padded to whole tiles.
+    """Returns the size in bytes of an array whose most minor dimensions are padded to whole tiles.
 
     >>> from hlotool.shapes.layout import Layout
     >>> from hlotool.shapes.shape import array_shape

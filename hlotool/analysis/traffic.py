@@ -16,8 +16,8 @@ def bytes_accessed(x: Instruction) -> int:
 
     They are counted as in XLA's HloCostAnalysis. If the result is a part of an operand, only that
     part is read. If an array is overwritten, only the updates are written. Values computed inside a
-    fusion are not in memory. Calls and loops access what the computations that they run access.
-    Nothing is known about custom calls, which count as 0.
+    fusion are not in memory. Calls and loops count as 0, since their accesses are counted in the
+    computations that they run. Custom calls count as 0, too, since nothing is known about them.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[100] parameter(0) s = f32[3] slice(p), slice={[0:3]} ROOT n = f32[3] negate(s) }")

@@ -10,9 +10,9 @@ from hlotool.ir.model import Instruction
 __all__ = ["PAIRS_ATTRIBUTE", "Pairs", "cycle_of", "is_between_devices", "pairs_of", "repeated"]
 
 PAIRS_ATTRIBUTE = "_xla_send_recv_source_target_pairs"
-"""The frontend attribute that holds the pairs of a collective-permute.
+"""The frontend attribute with the source-target pairs of a collective-permute.
 
-It exists after compilers have split the collective-permute into a send and a recv.
+Compilers add it when they split the collective-permute into a send and a recv.
 """
 
 _PIPELINED = "_xla_send_recv_pipeline"
@@ -38,13 +38,13 @@ def pairs_of(x: Instruction) -> Pairs:
 def is_between_devices(x: Instruction) -> bool:
     """Returns whether a send or recv is between devices and not pipelined.
 
-    Without pipelining, it ends in the same iteration of a loop.
+    Unless it is pipelined, a transfer ends in the loop iteration in which it starts.
     """
     return not x.attributes.get("is_host_transfer", False) and _PIPELINED not in (x.attributes.get("frontend_attributes") or {})
 
 
 def repeated(pairs: Sequence[tuple[int, int]]) -> str | None:
-    """Returns a text that names a device that sends or receives twice, or None.
+    """Returns a description of a device that sends or receives twice, or None.
 
     >>> repeated([(0, 1), (2, 1)])
     'device 1 receives twice'
@@ -59,9 +59,9 @@ def repeated(pairs: Sequence[tuple[int, int]]) -> str | None:
 
 
 def cycle_of(pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """Returns the devices of a cycle, ending with the first one again; empty if there is none.
+    """Returns the devices of a cycle, with the first one repeated at the end.
 
-    No device may be a source twice.
+    The list is empty if there is no cycle. No device may be a source twice.
 
     >>> cycle_of([(0, 1), (1, 2), (2, 0)]), cycle_of([(0, 1), (1, 2)])
     ([0, 1, 2, 0], [])

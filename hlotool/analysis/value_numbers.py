@@ -36,8 +36,8 @@ class ComputationClasses:
         for computation in module.computations:
             outline = _outline(computation)
             if similar[outline] == 1:
-                # Numbering large computations takes long, and no other computation can be equal to
-                # this one.
+                # Numbering large computations takes a long time, and no other computation can be
+                # equal to this one.
                 self.first[computation] = computation
                 continue
             numbers = value_numbers(computation, self.frozen, parameters_by_number=True)
@@ -50,11 +50,10 @@ class ComputationClasses:
     def frozen(self, attributes: AttributeSet) -> Any:
         """Returns attributes as a hashable value.
 
-        Each called computation is replaced by the first computation of its class.
-
-        Control predecessors are omitted, since they are compared by their numbers.
+        Each called computation is replaced with the first computation of its class.
+        Control predecessors are omitted, since value numbers compare them.
         """
-        # By identity, since the module keeps its attribute sets alive.
+        # The cache uses identities, since the module keeps its attribute sets alive.
         frozen = self._frozen.get(id(attributes))
         if frozen is None:
             items = sorted(item for item in attributes.items() if item[0] != "control-predecessors")
@@ -78,7 +77,7 @@ def _outline(computation: Computation) -> Any:
 def value_numbers(computation: Computation, frozen: Frozen, *, parameters_by_number: bool = False) -> dict[Instruction, int]:
     """Assigns a number to each instruction; equal instructions get equal numbers.
 
-    They have the same opcode, shape, attributes, configuration, literal and operands.
+    Equal instructions have the same opcode, shape, attributes, configuration, literal and operands.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) b = f32[] abs(p) ROOT s = f32[] add(a, b) }")

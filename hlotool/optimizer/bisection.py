@@ -1,4 +1,4 @@
-"""Finds the first rewrite that makes a module wrong, as LLVM's `-opt-bisect-limit` does."""
+"""Finds the first rewrite that makes a module wrong, similar to LLVM's `-opt-bisect-limit`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ __all__ = ["Culprit", "first_wrong_rewrite"]
 
 
 class Culprit(Record):
-    """The rewrite that makes a module wrong, its number, counted from 1, and the total number."""
+    """The first rewrite that makes a module wrong.
+
+    `number` is its number, counted from 1; `total` is the number of all rewrites.
+    """
 
     rewrite: Rewritten
     number: int
@@ -23,7 +26,7 @@ class Culprit(Record):
 
     @property
     def text(self) -> str:
-        """The rewrite in one sentence."""
+        """A description of the rewrite on one line."""
         rewrite = self.rewrite
         where = f"'{rewrite.instruction}' in computation '{rewrite.computation}'" if rewrite.instruction else f"computation '{rewrite.computation}'"
         line = f" (line {rewrite.line})" if rewrite.line else ""
@@ -32,10 +35,10 @@ class Culprit(Record):
 
 
 def first_wrong_rewrite(module: Module, passes: Iterable[PassSpec], options: OptimizeOptions, is_wrong: Callable[[Module], bool]) -> Culprit | None:
-    """Returns the rewrite that makes a module wrong; None if the result of all rewrites is right.
+    """Returns the first rewrite that makes a module wrong, or None if all rewrites are right.
 
-    A wrong module is assumed to stay wrong. This allows a binary search, so the number of
-    optimizations is logarithmic.
+    A wrong module is assumed to stay wrong after further rewrites. This allows a binary search, so
+    the number of optimization runs is logarithmic in the number of rewrites.
 
     >>> import hlotool
     >>> from hlotool.optimizer.pass_list import parse_passes

@@ -32,9 +32,9 @@ _SPECIAL = {
 def difference(before: Module, after: Module, count: int, seed: int = 0, options: RunOptions | None = None) -> str | None:
     """Describes the first difference between the results of two modules on `count` random inputs.
 
-    Returns None if the results are equal bit for bit, apart from the payloads of NaNs. Every second
-    input contains special numbers: zeros of both signs, infinities, NaNs, and the limits of
-    integers. Inputs on which the first module fails are skipped.
+    Returns None if the results are equal bit for bit, apart from the payloads of NaNs. Every other
+    input contains special numbers: zeros of both signs, infinities, NaNs, and the limits of integer
+    types. Inputs on which the first module fails are skipped.
 
     >>> import hlotool
     >>> text = "ENTRY e { p = f32[3] parameter(0) z = f32[] constant(%s) b = f32[3] broadcast(z), dimensions={} ROOT r = f32[3] add(p, b) }"
@@ -49,7 +49,7 @@ class Trials(Record):
 
     `difference` describes the first difference between the results; it is None if they are equal.
     `compared` is the number of inputs whose results were compared. `failure` is the error on the
-    first input for which the first module failed, if there is one.
+    first input on which the first module failed; it is None if there is no such input.
     """
 
     difference: str | None
@@ -58,7 +58,7 @@ class Trials(Record):
 
 
 def trials(before: Module, after: Module, count: int, seed: int = 0, options: RunOptions | None = None, *, within_rounding: bool = False) -> Trials:
-    """Runs two modules on `count` random inputs, up to the first one on which the results differ.
+    """Runs two modules on `count` random inputs, up to the first difference between their results.
 
     With `within_rounding`, differences that rounding can explain are accepted, and inputs contain
     no special numbers.
@@ -87,7 +87,7 @@ def trials(before: Module, after: Module, count: int, seed: int = 0, options: Ru
 def special_arguments(module: Module, seed: int) -> tuple[Value, ...]:
     """Returns random arguments in which about half of the numbers are special.
 
-    Integers may be outside of the range that their users expect.
+    Integers may lie outside the ranges that the instructions using them expect.
     """
     random = Random(seed)
     return tuple(_with_special(value, p.shape, random) for value, p in zip(random_arguments(module, seed), module.entry.parameters, strict=True))
@@ -119,7 +119,7 @@ def _arrays(value: Value) -> Iterator[Array]:
 
 
 def same_bits(a: Array, b: Array) -> bool:
-    """Returns whether two arrays have the same type, shape and bits; all NaNs are equal.
+    """Returns whether two arrays have the same type, shape and bits; all NaNs count as equal.
 
     >>> same_bits(np.array([0.0, np.nan]), np.array([0.0, -np.nan])), same_bits(np.array([0.0]), np.array([-0.0]))
     (True, False)

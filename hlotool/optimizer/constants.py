@@ -55,9 +55,9 @@ def number_literal(element_type: str, number: Number) -> Literal:
 
 
 def is_short_as_text(shape: Shape) -> bool:
-    """Returns whether the literal of an array is short, given the number of its elements.
+    """Returns whether an array's literal is reasonably short for its number of elements.
 
-    A literal without elements still has braces for all dimensions before the first one of size 0.
+    Even a literal without elements has braces for all dimensions before the first one of size 0.
 
     >>> is_short_as_text(array_shape("f32", (2, 0))), is_short_as_text(array_shape("f32", (1000000, 0)))
     (True, False)
@@ -69,7 +69,7 @@ def is_short_as_text(shape: Shape) -> bool:
 def is_writable(value: Array | tuple[Any, ...]) -> bool:
     """Returns whether a value can be written as the text of a literal.
 
-    XLA reads a complex number whose real part is NaN as one with two NaNs.
+    If the real part of a complex number is NaN, XLA's parser makes the imaginary part NaN, too.
 
     >>> nan = np.nan
     >>> is_writable(np.array([complex(1, nan), complex(nan, nan)])), is_writable(np.array([complex(nan, 1)]))

@@ -26,7 +26,7 @@ __all__ = ["Changes", "Context"]
 class Changes(NamedTuple):
     """Changed instructions and their computations, each with the number of its last change.
 
-    An instruction has changed if it has been inserted, or if its fields or users have changed.
+    An instruction counts as changed if it was inserted, or if its fields or users changed.
     """
 
     instructions: Mapping[Instruction, int]
@@ -50,9 +50,8 @@ class _CurrentFacts(Facts):
 class Context:
     """One optimization of a module.
 
-    All passes use the same Rewriter, whose tables are expensive to compute. As a context manager,
-    it allows passes to be called on their own, and makes the module consistent at the end of the
-    block.
+    All passes use the same Rewriter, whose tables are expensive to compute. In a `with` block,
+    passes can be called on their own; the module is made consistent at the end of the block.
 
     >>> import hlotool
     >>> from hlotool.optimizer.passes.dce import remove_dead_code
@@ -70,10 +69,10 @@ class Context:
         self.report = report or Report(options.bisect_limit)
         self.rewriter = Rewriter(module)
         self.keeps_layouts = module.is_scheduled
-        # By pass name: the number of changes when the pass last finished.
+        # Maps the name of a pass to the number of changes when the pass last finished.
         self._finished: dict[str, int] = {}
         self.visited: dict[str, dict[Instruction, int]] = {}
-        """By pass name: for each instruction, the number of changes when no rule matched it."""
+        """For each pass and instruction, the change count at the last visit without a match."""
         self._refreshed = 0
         # The numbers of rewrites and changes at the last refresh.
         self._seen = (0, 0)
@@ -87,7 +86,7 @@ class Context:
     def _started(self) -> set[Computation]:
         """Returns the computations that are started asynchronously.
 
-        They include those that the syntactic sugar of async operations hides.
+        They include the computations that the syntactic sugar of async operations hides.
         """
         return {f for f in self.rewriter.computations() if any(map(_starts, self.rewriter.callers(f)))}
 
@@ -96,10 +95,10 @@ class Context:
         return self._near(finding.instruction for finding in findings if finding.instruction is not None and finding.is_error)
 
     def refresh(self) -> None:
-        """Updates the computations that have effects or are started, and the invalid instructions.
+        """Updates the sets of effectful and started computations, and of faulty instructions.
 
-        Rewrites may have removed the cause. If any of these sets has changed, all passes look at
-        everything again.
+        Rewrites may have removed the reason why an element is in one of these sets. If any of the
+        sets has changed, all passes look at everything again.
         """
         before, seen = (self._with_effects, self._left_alone, self._faulty), (self.report.count, self.rewriter.change_count)
         if not any(before) or seen == self._seen:
@@ -118,13 +117,13 @@ class Context:
 
     @property
     def progress(self) -> tuple[int, int]:
-        """A value that changes whenever a pass that changed nothing has to run again."""
+        """Two counters. If neither changes, a pass that changed nothing need not run again."""
         return self.report.count, self._refreshed
 
     def _near(self, faulty: Iterable[Instruction]) -> set[Instruction]:
-        """Returns the instructions that break a rule of their opcode, and two levels of users.
+        """Returns faulty instructions, two levels of users, and the callers of their computations.
 
-        Facts about valid instructions may not hold for them.
+        Facts about valid instructions may be false for these.
         """
         near: set[Instruction] = set()
         owners: dict[Computation, None] = {}
@@ -145,24 +144,25 @@ class Context:
     def computations(self) -> list[Computation]:
         """Returns the computations to optimize: all, or those that the options name.
 
-        Computations that are started asynchronously are left out. XLA writes their opcode as part
-        of the start, and reads neither `parameter-start` nor `constant-start`, which could result.
+        Computations that are started asynchronously are left out. XLA writes the opcode of such a
+        computation's root as part of the start's opcode, and its parser accepts neither
+        `parameter-start` nor `constant-start`, which could result.
         """
         return [computation for computation in self.rewriter.computations() if self.is_optimized(computation)]
 
     def is_optimized(self, computation: Computation) -> bool:
-        """Returns whether `computations` contains a computation, without listing them."""
+        """Returns whether `computations` includes a computation, without building the list."""
         only = self.options.only
         return computation not in self._left_alone and (not only or computation.name in only)
 
     def is_started(self, computation: Computation) -> bool:
-        """Returns whether another thread runs a computation. Nothing else may call it."""
+        """Returns whether a computation is started on another thread. Nothing else may call it."""
         return computation in self._left_alone
 
     def is_owned(self, computation: Computation, caller: Instruction) -> bool:
         """Returns whether a computation may be changed together with its caller.
 
-        Nothing else may call it, and it must be one of `computations`.
+        It must have no other callers, and `computations` must include it.
         """
         return self.rewriter.is_only_caller(caller, computation) and self.is_optimized(computation)
 
@@ -175,15 +175,15 @@ class Context:
         return has_effect(x, self._with_effects)
 
     def changes_since_last(self, name: str) -> Changes | None:
-        """Returns the changes since a pass last called `mark_finished`.
+        """Returns the changes since `mark_finished` was last called for a pass.
 
-        None if the pass has never finished, so that it has to look at everything.
+        Returns None if the pass has never finished; it must then look at everything.
         """
         count = self._finished.get(name)
         return None if count is None else self.changes_since(count)
 
     def changes_since(self, count: int) -> Changes:
-        """Returns what has changed after the first `count` changes of the Rewriter."""
+        """Returns the changes after the Rewriter's first `count` changes."""
         instructions, computations = self.rewriter.changed_since(count), dict[Computation, int]()
         for x, number in instructions.items():
             owner = self.rewriter.owner(x)
@@ -192,11 +192,11 @@ class Context:
         return Changes(instructions, computations)
 
     def mark_finished(self, name: str, count: int) -> None:
-        """Records that a pass has looked at everything as it was after `count` changes."""
+        """Records that a pass has looked at everything as of `count` changes."""
         self._finished[name] = count
 
     def repeat(self, step: Callable[[Context], None]) -> bool:
-        """Runs a step of a pass until it makes no rewrites. Returns whether it has made any.
+        """Runs a step of a pass until it makes no more rewrites. Returns whether it made any.
 
         A pass needs this if a rewrite may enable another one at an instruction that the pass has
         already visited.
@@ -212,8 +212,8 @@ class Context:
         """Counts and records that a pass replaces or removes an instruction.
 
         Returns False if the limit on rewrites has been reached; the pass must then do nothing.
-        `after` are the instructions that replace it, or texts that say what happens to it;
-        `renamed` is the instruction that will have its name.
+        `after` lists the instructions that replace it, or descriptions of what happens to it;
+        `renamed` is the instruction that takes over its name.
         """
         if self.report.is_exhausted:
             return False
@@ -234,12 +234,12 @@ class Context:
     def is_movable(self, x: Instruction) -> bool:
         """Returns whether an instruction may be replaced.
 
-        It must have no errors, and no control dependencies, which order it relative to others.
+        It must have no errors, and no control dependencies on or from other instructions.
         """
         return x not in self._faulty and not self.rewriter.has_control_edges(x)
 
     def is_valid_before(self, x: Instruction) -> bool:
-        """Returns whether an instruction of the module to optimize and its operands are valid."""
+        """Returns whether an instruction, its operands and their operands are free of errors."""
         return x not in self._faulty
 
     def violation(self, x: Instruction) -> str | None:
@@ -275,7 +275,7 @@ class Context:
         return all(has_changeable_signature(x) and parameter.immediate < len(x.operands) for x in callers)
 
     def erase_parameters(self, parameters: Sequence[Instruction]) -> None:
-        """Erases unused parameters, their operands in each call, and what is dead as a result."""
+        """Erases unused parameters, their operands in each call, and instructions left dead."""
         if parameters:
             callers = self.rewriter.callers(self.rewriter.owner(parameters[0]))
             lost = dict.fromkeys(caller.operands[parameter.immediate] for parameter in parameters for caller in callers)
@@ -294,7 +294,7 @@ class Context:
             for x in rewriter.changed_since(count):
                 if x.op.name == "parameter" and not rewriter.is_used(x):
                     unused.setdefault(rewriter.owner(x), []).append(x)
-            # This may leave parameters of the callers unused.
+            # This may leave parameters of the callers' computations unused.
             count = rewriter.change_count
             for computation, parameters in unused.items():
                 callers = rewriter.callers(computation)
@@ -303,5 +303,5 @@ class Context:
 
 
 def _starts(caller: Instruction) -> bool:
-    """Returns whether an instruction starts the computation that it calls on another thread."""
+    """Returns whether an instruction starts its computation on another thread."""
     return caller.op.is_asynchronous and RUNS_COMPUTATIONS in caller.op.traits

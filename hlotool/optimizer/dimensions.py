@@ -31,7 +31,7 @@ Group = tuple[list[int], list[int]]
 def is_plain(shape: Shape) -> bool:
     """Returns whether a shape is a static array whose layout is only an order of dimensions.
 
-    Rules may build other shapes of this kind.
+    From such a shape, rules may derive others of the same kind.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> is_plain(array_shape("f32", (2, 3))), is_plain(array_shape("f32", (2, 3), (True, False)))
@@ -58,7 +58,7 @@ def are_plain(x: Instruction) -> bool:
 
 
 def dimensions_of(x: Instruction) -> tuple[int, ...]:
-    """Returns the attribute `dimensions`, which broadcasts of scalars may omit.
+    """Returns the `dimensions` attribute, which broadcasts of scalars may omit.
 
     >>> from hlotool.text.parse.parser import parse
     >>> dimensions_of(parse("ENTRY e { z = f32[] constant(0) ROOT b = f32[4] broadcast(z) }").entry.root)
@@ -81,8 +81,9 @@ def is_empty(shape: Shape) -> bool:
 def matched_groups(before: Sequence[int], after: Sequence[int]) -> list[Group]:
     """Returns the groups of dimensions that a reshape splits or merges.
 
-    They are the smallest groups with equal numbers of elements, without dimensions of size 1. The
-    number of elements must be the same before and after, and not zero.
+    Each group has the same number of elements before and after the reshape, and is as small as
+    possible. Dimensions of size 1 are in no group. The arrays must have the same number of
+    elements, which must not be zero.
 
     >>> matched_groups((2, 3, 1, 4), (6, 2, 2))
     [([0, 1], [0]), ([3], [1, 2])]
@@ -144,10 +145,10 @@ def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_dimensions(sizes: Sequence[int], known: Mapping[int, int], result: Sequence[int]) -> tuple[int, ...] | None:
-    """Returns the attribute `dimensions` of a broadcast from an array with these sizes.
+    """Returns the `dimensions` attribute of a broadcast from an array with these sizes.
 
-    `known` maps the dimensions that are not of size 1. Those of size 1 need counterparts of size 1
-    in the result; None if there are too few.
+    `known` maps the dimensions that are not of size 1 to dimensions of the result. Dimensions of
+    size 1 need counterparts of size 1 in the result; returns None if there are too few.
 
     >>> broadcast_dimensions((1, 4), {1: 2}, (1, 3, 4)), broadcast_dimensions((1, 4), {1: 1}, (3, 4))
     ((0, 2), None)
@@ -158,9 +159,10 @@ def broadcast_dimensions(sizes: Sequence[int], known: Mapping[int, int], result:
 
 
 def broadcast_after_reshape(x: Instruction, sizes: Sequence[int]) -> tuple[int, ...] | None:
-    """Returns the dimensions of a broadcast that equals a reshape of the broadcast `x`.
+    """Returns the `dimensions` of a broadcast that equals a reshape of the broadcast `x`.
 
-    The new broadcast has the same operand as `x` and these sizes. None if there is none.
+    The new broadcast has the same operand as `x`, and its result has these sizes. Returns None if
+    there is no such broadcast.
 
     >>> from hlotool.text.parse.parser import parse
     >>> x = parse("ENTRY e { p = f32[3] parameter(0) ROOT b = f32[2,3,4] broadcast(p), dimensions={1} }").entry.root

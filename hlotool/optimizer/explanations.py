@@ -18,7 +18,8 @@ _EXACT = "exact: results are equal bit for bit, except for the payloads of NaNs"
 class RewriteExplanation(NamedTuple):
     """An explanation of a rewrite rule.
 
-    `flags` are pairs of a fast-math flag that the rule needs and what the flag allows.
+    `flags` lists the fast-math flags that the rule needs, each with a description of what it
+    allows.
     """
 
     name: str
@@ -30,7 +31,7 @@ class RewriteExplanation(NamedTuple):
 
     @property
     def exactness(self) -> str:
-        """A description of how results may differ, if they do."""
+        """A statement that the rule is exact, or a description of how results may differ."""
         if not self.flags:
             return _EXACT
         names = ",".join(name for name, _ in self.flags)
@@ -40,7 +41,8 @@ class RewriteExplanation(NamedTuple):
 class PassExplanation(NamedTuple):
     """An explanation of a pass.
 
-    `levels` are the levels whose pipelines contain it; `rules` are the rewrite rules of a topic.
+    `levels` lists the optimization levels whose pipelines contain the pass. If the pass is a topic,
+    `rules` lists its rewrite rules.
     """
 
     name: str
@@ -86,7 +88,7 @@ def topic_summary(topic: str) -> str:
     """Returns one line about the rules of a topic.
 
     >>> topic_summary("identities")
-    'Instructions with the same value as another one, by `analysis.simplify.same_value`.'
+    'Instructions with the same value as another one, found by `analysis.simplify.same_value`.'
     """
     return _topic_doc(topic).partition("\n")[0]
 

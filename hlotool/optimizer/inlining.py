@@ -14,8 +14,8 @@ __all__ = ["can_replace_caller", "can_take_sharding", "copy_body", "has_changeab
 def has_changeable_signature(caller: Instruction) -> bool:
     """Returns whether a caller's operands and results may change together with the computation.
 
-    Some opcodes prescribe them. The name of a composite stands for an operation with these
-    operands, for which a compiler may have its own code.
+    Some opcodes prescribe them. Those of a composite may not change either: its name stands for an
+    operation with these operands, and a compiler may have its own code for that operation.
     """
     return ANY_SIGNATURE in caller.op.traits and not caller.attributes.get("is_composite", False)
 
@@ -25,9 +25,9 @@ def copy_body(
 ) -> dict[Instruction, Instruction]:
     """Inserts copies of the instructions of a computation.
 
-    Returns the copies by original, and the operands by parameter. Copied fusions get their own
-    computations. If these copies are the last ones, and `before` is the only caller, the
-    instructions themselves are moved.
+    Returns a map from each original to its copy, and from each parameter to its operand. Copied
+    fusions get their own computations. If `is_last` is set and `before` is the only caller, the
+    instructions are moved instead of copied.
     """
     if is_last and rewriter.is_only_caller(before, body):
         instructions = rewriter.instructions(body)
@@ -51,7 +51,7 @@ _INHERITED = ("sharding", "origin")
 
 
 def can_take_sharding(rewriter: Rewriter, x: Instruction, new: Instruction) -> bool:
-    """Returns whether `new`, with the sharding that it has, may replace `x`.
+    """Returns whether `new` may replace `x`, given the shardings of both.
 
     The shardings must be the same, unless `x` has none. The shardings of roots are compared with
     those of callers, so a root without a sharding must not get one.
@@ -65,7 +65,7 @@ def can_take_sharding(rewriter: Rewriter, x: Instruction, new: Instruction) -> b
 def can_replace_caller(rewriter: Rewriter, x: Instruction, body: Computation) -> bool:
     """Returns whether a copy of the root can take over the sharding and the origin of its caller.
 
-    The root must have the same ones, or none.
+    The root must have the same sharding and origin, or none.
     """
     inherited = [(x.attributes[name], body.root.attributes.get(name)) for name in _INHERITED if name in x.attributes]
     if any(old not in (None, new) for new, old in inherited):
@@ -76,12 +76,12 @@ def can_replace_caller(rewriter: Rewriter, x: Instruction, body: Computation) ->
 
 
 def says_nothing_else(x: Instruction) -> bool:
-    """Returns whether a call has nothing that its body could not have, such as a backend_config."""
+    """Returns whether a call has no attribute that inlining would lose, such as backend_config."""
     return not x.backend_config and not x.attributes.keys() - {"to_apply", "metadata", *_INHERITED}
 
 
 def replace_caller(rewriter: Rewriter, x: Instruction, body: Computation, copies: dict[Instruction, Instruction]) -> None:
-    """Replaces a caller with a copy of the root. Erases a computation without other callers."""
+    """Replaces a caller with the copied root. Erases the computation if it has no other callers."""
     root = copies[body.root]
     rewriter.update(root, attributes={name: x.attributes[name] for name in _INHERITED if name in x.attributes})
     rewriter.replace_all_uses(x, root)

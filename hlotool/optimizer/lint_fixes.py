@@ -1,7 +1,7 @@
-"""Fixes lints by rewriting: applies the rule or pass for a lint to one instruction of a text.
+"""Fixes lints by rewriting: applies the rule or pass for a lint to one instruction.
 
-The rewrite is tried on a copy of the module. Its result becomes edits of the text, so that comments
-and all other lines are preserved.
+The rewrite is tried on a copy of the module. Its result is expressed as edits of the source text,
+so comments and all other lines are preserved.
 """
 
 from __future__ import annotations
@@ -46,10 +46,11 @@ _NAME = re.compile(r"(?P<before>(?s:.*[\s)}\]])?%?)(?P<name>[^\s%(){}\[\],]+)")
 def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
     """Returns the edits for the first rewrite that matches the instruction of a finding.
 
-    There are none if the rewrite cannot be expressed in the text. `names` are rules, topics of
-    rules, or the passes `cse` and `fold`. An instruction is replaced in its line. If another
-    instruction has the same value, that one is used instead, and the line is removed unless it has
-    a comment. Instructions that are no longer used are removed, too.
+    The list is empty if no rewrite matches, or if the rewrite cannot be expressed as edits of the
+    text. `names` lists rules, topics of rules, or the passes `cse` and `fold`. A new instruction is
+    written on the line of the old one. If an existing instruction has the same value, it is used
+    instead, and the line is removed; if the line has a comment, there are no edits. Instructions
+    that become unused are removed, too.
     """
     x = faulty.instruction
     if x is None or any(d.severity == "error" for d in faulty.module.diagnostics):
@@ -59,7 +60,10 @@ def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
 
 
 def _folded(x: Instruction) -> Literal | None:
-    """Returns the value of an instruction that W021 reports as foldable; None if it is long."""
+    """Returns the value of an instruction that W021 reports as foldable.
+
+    Returns None if the value has too many elements, or if it cannot be computed or written.
+    """
     literals = [operand.literal for operand in x.operands if operand.literal is not None]
     if not x.shape.is_array or elements_of(x.shape) > _MOST_ELEMENTS:
         return None
@@ -108,7 +112,7 @@ class _Trial:
     def _results(self, x: Instruction, names: Sequence[str]) -> Iterator[tuple[Instruction, list[Instruction]]]:
         """Yields the possible replacements of an instruction, each with the inserted instructions.
 
-        The inserted instructions are in the module until the caller erases them.
+        The inserted instructions stay in the module until the caller erases them.
         """
         if "cse" in names and (other := self._equal.get(x)) is not None:
             yield other, []
@@ -143,9 +147,9 @@ class _Trial:
         return locate(self.text, x.start, x.end, PartName(word, number=number))
 
     def _has_line(self, x: Instruction) -> bool:
-        """Returns whether the text declares an instruction.
+        """Returns whether an instruction has a declaration of its own in the text.
 
-        It may instead write it as an operand, or leave it out.
+        The instruction may instead be written inline as an operand, or not at all.
         """
         if x.start < 0:
             return False
@@ -155,8 +159,8 @@ class _Trial:
     def _other_uses(self, x: Instruction, other: Instruction) -> list[Edit]:
         """Returns edits that use another instruction instead of `x`, and remove the line of `x`.
 
-        The other instruction also becomes the root, if `x` is. There are no edits if this is
-        impossible.
+        If `x` is the root, the other instruction becomes the root. The list is empty if the
+        replacement is impossible.
         """
         edits = list(removed_lines(self.text, x.start, x.end))
         # In a scheduled module, the root is the last instruction.
@@ -177,9 +181,10 @@ class _Trial:
         return edits
 
     def _new_lines(self, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> list[Edit]:
-        """Returns edits that write new instructions, the last in the line of `x` under its name.
+        """Returns edits that write new instructions; the last one is written in place of `x`.
 
-        There are no edits if this is impossible.
+        The last instruction takes over the name of `x`. The list is empty if the replacement is
+        impossible.
         """
         start, end = self._span(x, "opcode")[0], self._span(x, "instruction")[1]
         operands = [operand for y in inserted for operand in y.operands if operand not in inserted]
@@ -187,7 +192,7 @@ class _Trial:
             return []
         writer = self._writer(x)
         lines = [writer.write(y, is_root=False, level=0) for y in inserted if y is not new]
-        # The name and the shape stay as they are written.
+        # The name and the shape keep their spelling.
         writer = self._writer(x, print_result_shape=False)
         last = writer.write(new, is_root=False, level=0).partition(" = ")[2]
         first = skip_trivia(self.text, x.start)
@@ -199,9 +204,9 @@ class _Trial:
         return [Edit(line, line, "".join(f"{indentation}{text}{line_end}" for text in lines))] * bool(lines) + [Edit(start, end, last)]
 
     def _unused_lines(self, x: Instruction, new: Instruction) -> list[Edit]:
-        """Returns edits that remove what is unused once `new` replaces `x`.
+        """Returns edits that remove the instructions left unused when `new` replaces `x`.
 
-        Lines with comments stay.
+        Lines with comments are preserved.
         """
         gone, edits, stack = {x}, [], list(dict.fromkeys(x.operands))
         while stack:
@@ -220,7 +225,7 @@ class _Trial:
     def _writer(self, x: Instruction, *, print_result_shape: bool = True) -> InstructionWriter:
         """Returns a writer that follows the style of `x` in the text.
 
-        For example, the text may or may not have percent signs, layouts and shapes of operands.
+        For example, the text may or may not use percent signs, layouts and operand shapes.
         """
         options = options_like(self.text, x, print_result_shape=print_result_shape)
         return InstructionWriter.with_own_names(self.module, options)

@@ -1,4 +1,4 @@
-"""Loads Python files of users, which register rules with `@rule` and passes with `@named_pass`."""
+"""Loads users' Python files, which register rules with `@rule` and passes with `@named_pass`."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["load_rules"]
 # The maximum size of a file, in bytes.
 _LARGEST = 16 << 20
 _PACKAGE = "hlotool_loaded"
-# By absolute path: the names of the rules and passes of a file.
+# Maps the absolute path of a loaded file to the names of its rules and passes.
 _loaded: dict[str, tuple[str, ...]] = {}
 
 
 def load_rules(path: str) -> tuple[str, ...]:
     """Runs a Python file, and returns the names of the rules and passes that it registers.
 
-    A file that has already been loaded is not run again. The name of the file is the topic of its
-    rules, by which passes select them. Raises RuleError if the file cannot be read, if it fails, if
-    it registers nothing, or if its topic has the name of a pass. In these cases, nothing is
-    registered.
+    A file that has already been loaded is not run again. The name of the file becomes the topic of
+    its rules; lists of passes select the rules by this topic. Raises RuleError if the file cannot
+    be read, if it fails, if it registers nothing, or if its topic is the name of a pass. In these
+    cases, nothing is registered.
     """
     if not path:
         raise RuleError("the name of the file to load is empty")
@@ -52,7 +52,7 @@ def load_rules(path: str) -> tuple[str, ...]:
 def _registered(path: str, before: Container[str]) -> tuple[str, ...]:
     """Returns the names of the new rules and passes.
 
-    Raises RuleError if there are none, or if a list of passes could not name the rules.
+    Raises RuleError if there are none, or if their topic is the name of a pass.
     """
     names = tuple(name for name in (*all_rules(), *PASSES) if name not in before)
     if not names:
@@ -75,7 +75,7 @@ def _run(name: str, key: str, path: str) -> None:
     if spec is None:
         raise RuleError(f"cannot load '{path}': its name does not end with .py")
     module = module_from_spec(spec)
-    # Decorators of the standard library, such as that of dataclasses, look for the module here.
+    # Decorators of the standard library, such as `dataclass`, look up the module here.
     sys.modules[name] = module
     try:
         exec(compile(source, key, "exec"), module.__dict__)
@@ -95,7 +95,7 @@ def _module_name(path: str) -> str:
 
 
 def _location(error: BaseException, path: str) -> str:
-    """Returns the line of the file at which an exception was raised, as `, line 7`, or nothing."""
+    """Returns `, line 7` if an exception was raised at that line of the file, or else ""."""
     if isinstance(error, SyntaxError):
         return "" if error.lineno is None else f", line {error.lineno}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]

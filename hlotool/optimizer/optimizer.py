@@ -37,12 +37,12 @@ def optimize(
 ) -> OptimizedModule:
     """Returns a smaller module that computes the same results, bit for bit.
 
-    The given module is not changed. The new one has a `report` of what has been done. `passes` are
-    names of passes, in one text or in several; the default are those of `-O2`. They are repeated
-    until nothing changes, or for at most the number of rounds in braces after a pass:
-    `fold,algsimp{max=3},dce`. With `fast_math`, rules that may change rounding, NaNs, infinities or
-    the signs of zeros run, too: those that need only the flags that it names, or, if it is True,
-    all except those that need `precision`. The observer is called after each run of a pass.
+    The given module is not changed. The new one has a `report` of the rewrites. `passes` contains
+    names of passes, in one string or in several; the default is the pipeline of `-O2`. The passes
+    are repeated until nothing changes. A number in braces limits the rounds of a pass, as in
+    `fold,algsimp{max=3},dce`. `fast_math` enables rules that may change rounding, NaNs, infinities
+    or the signs of zeros: it names the flags that these rules may need, or is True for all flags
+    except `precision`. The observer is called after each run of a pass.
 
     Raises PassError for an unknown pass, RuleError for an unknown flag, and OptimizeError if
     `options.only` names a computation that the module does not have.
@@ -66,7 +66,7 @@ def optimize(
 def run_specs(
     module: Module, specs: Sequence[PassSpec], options: OptimizeOptions = _DEFAULTS, observer: PassObserver | None = None
 ) -> OptimizedModule:
-    """Like `optimize`, for passes whose list has been read."""
+    """Like `optimize`, for a list of passes that has already been parsed."""
     _check_only(module, options)
     report = Report(options.bisect_limit)
     report.instructions_before = _size(module)
@@ -82,7 +82,7 @@ def run_specs(
 
 
 def _recording(options: OptimizeOptions) -> OptimizeOptions:
-    """Returns the options for the passes.
+    """Returns the options with which the passes run.
 
     Rewrites must be recorded for `explain_why_not`, which reports what replaced an instruction.
     """

@@ -19,22 +19,23 @@ FAST_MATH = {
 
 FAST = "fast"
 FAST_MATH_GROUPS = {FAST: frozenset(FAST_MATH) - {"precision"}, "all": frozenset(FAST_MATH)}
-"""Names for groups of flags: those that `--fast-math` sets without a value, and all.
+"""Names of groups of flags: the flags that `--fast-math` sets if it has no value, and all flags.
 
-A program that converts to a narrower type and back usually wants the rounding, so `precision` is
-set only if it is named.
+A program that converts to a narrower type and back usually wants the rounding, so `fast` does not
+include `precision`.
 """
 
 
 class OptimizeOptions(Record):
     """Options that control what passes may do and what they record.
 
-    `fast_math` are the flags that allow rules to change results, such as "nnan" (see FAST_MATH).
-    Constants of more than `max_constant_bytes` are not computed ahead of time, and loops of more
-    than `max_unrolled_iterations` are not unrolled. `only` are the names of the computations to
-    optimize; all by default. After `bisect_limit` rewrites, nothing more is changed. `explain`
-    records each rewrite, and `explain_why_not` the reasons why rules leave the instructions of that
-    name alone.
+    `fast_math` contains the flags that allow rules to change results, such as "nnan" (see
+    FAST_MATH). Constants larger than `max_constant_bytes` are not computed ahead of time, and loops
+    with more than `max_unrolled_iterations` iterations are not unrolled. `only` contains the names
+    of the computations to optimize; if it is empty, all are optimized. After `bisect_limit`
+    rewrites, nothing more is changed. `explain` records each rewrite. `explain_why_not` is the name
+    of an instruction; the reasons why rules leave it alone are recorded. `measures_time` records
+    the time that each rule takes.
 
     >>> OptimizeOptions().max_constant_bytes
     1048576

@@ -27,7 +27,7 @@ class PassError(HlotoolError):
 class PassSpec(Record):
     """One pass of a list.
 
-    `rounds` is the maximum number of rounds of the pipeline in which it runs; None for all.
+    The pass runs only in the first `rounds` rounds of the pipeline, or in all rounds if it is None.
 
     >>> PassSpec("algsimp", 3).text
     'algsimp{max=3}'
@@ -38,7 +38,7 @@ class PassSpec(Record):
 
     @property
     def text(self) -> str:
-        """The pass as it is written in a list."""
+        """The pass as written in a list."""
         return self.name if self.rounds is None else f"{self.name}{{max={self.rounds}}}"
 
 
@@ -55,7 +55,7 @@ def is_pass_name(name: str) -> bool:
 def parse_passes(passes: str | Iterable[str]) -> tuple[PassSpec, ...]:
     """Returns the passes of one or several lists. Raises PassError if a list cannot be parsed.
 
-    Passes of these names need not exist.
+    Does not check that passes with these names exist.
 
     >>> parse_passes("fold, algsimp{max=3}")
     (PassSpec(name='fold', rounds=None), PassSpec(name='algsimp', rounds=3))
@@ -84,7 +84,10 @@ def _parsed(text: str) -> list[PassSpec]:
 
 
 def _rounds(name: str, options: str) -> int | None:
-    """Returns the number in `max=3`. Options are separated by spaces, as in MLIR, or by commas."""
+    """Returns the number in an option such as `max=3`, or None.
+
+    Options are separated by spaces, as in MLIR, or by commas.
+    """
     rounds = None
     for word in _EQUALS.sub("=", options).replace(",", " ").split():
         key, equals, value = word.partition("=")

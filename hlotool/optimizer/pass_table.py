@@ -1,4 +1,4 @@
-"""The names of hlotool's own passes, known without importing them: shells wait for completions."""
+"""The names of hlotool's own passes, without importing the passes: completion must be fast."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _MODULE_SUMMARY = re.compile(r'"""(.*?)(?:"""|$)', re.MULTILINE)
 def meant_pass(word: str, names: list[str]) -> str | None:
     """Returns the pass that a user probably means by a name, or None.
 
-    The name may be similar to that of the pass, or one of XLA's, MLIR's or LLVM's.
+    The name may be misspelled, or be the name of the corresponding pass of XLA, MLIR or LLVM.
 
     >>> meant_pass("tuple-simplifier", ["dce", "identities"]), meant_pass("HloDCE", ["dce"]), meant_pass("dec", ["dce"])
     ('identities', 'dce', 'dce')

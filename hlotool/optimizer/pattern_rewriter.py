@@ -26,10 +26,11 @@ _NEAR = 4
 class PatternRewriter:
     """One instruction of a module that is being optimized, to which a rule is applied.
 
-    `inserted` are the new instructions, in order; they are placed before the one to replace. A rule
-    that returns None must not have inserted anything. An attempt to insert an instruction that
-    cannot exist, such as a constant with a number that its type cannot represent, raises
-    CannotBuildError: the rule does not match, and the instructions that it has inserted are erased.
+    `inserted` lists the new instructions, in order; they are placed before the instruction to
+    replace. A rule that returns None must not have inserted anything. An attempt to insert an
+    instruction that cannot exist, such as a constant with a number that its type cannot represent,
+    raises CannotBuildError: the rule does not match, and the instructions that it has inserted are
+    erased.
     """
 
     __slots__ = ("inserted", "module_rewriter", "x")
@@ -56,7 +57,7 @@ class PatternRewriter:
     # ---- new instructions -----------------------------------------------------------------------
 
     def add(self, opcode: str, operands: Sequence[Instruction], shape: Shape | str | None = None, **attributes: Any) -> Instruction:
-        """Inserts an instruction before the one to replace.
+        """Inserts an instruction before the instruction to replace.
 
         `shape` is a shape or its text; if it is None, the shape is inferred.
         """
@@ -70,8 +71,8 @@ class PatternRewriter:
     def with_operands(self, x: Instruction, operands: Sequence[Instruction], shape: Shape | str | None = None, **changed: Any) -> Instruction:
         """Inserts an instruction like `x` with other operands.
 
-        `shape` is a shape or its text; if it is None, it is the shape of `x`. `changed` are
-        attributes with other values; the value None removes an attribute.
+        `shape` is a shape or its text; if it is None, it is the shape of `x`. `changed` contains
+        new values of attributes; the value None removes an attribute.
         """
         shape = x.shape if shape is None else as_shape(shape)
         if shape.dynamic:
@@ -92,7 +93,7 @@ class PatternRewriter:
     def number(self, shape: Shape, number: Number) -> Instruction:
         """Inserts an array in which every element is the same number.
 
-        That is a scalar constant, and a broadcast of it unless the array is a scalar.
+        The array is a scalar constant, or a broadcast of one.
         """
         scalar = self.constant(number_literal(shape.element_type, number))
         return scalar if not shape.dimensions else self.add("broadcast", [scalar], shape, dimensions=())
@@ -111,7 +112,7 @@ class PatternRewriter:
 
 
 def _require_dynamic_operand(op: OpDef, operands: Sequence[Instruction]) -> None:
-    """Raises CannotBuildError if a dynamic result would have its sizes from static operands."""
+    """Raises CannotBuildError if a dynamic result would take its sizes from static operands."""
     if _has_sizes_of_operands(op) and not any(operand.shape.dynamic for operand in operands):
         raise CannotBuildError(f"the result of '{op.name}' is dynamic, but no operand is")
 
@@ -124,7 +125,7 @@ def _has_sizes_of_operands(op: OpDef) -> bool:
 def depends_on(y: Instruction, x: Instruction) -> bool:
     """Returns whether `y` is `x`, or depends on it through operands.
 
-    The search skips the near operands of `x`, so it takes little time if `y` is built from them.
+    The search skips the nearest operands of `x`, so it takes little time if `y` is built from them.
 
     >>> import hlotool
     >>> p, a, b = hlotool.parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT b = f32[] add(p, a) }").entry.instructions

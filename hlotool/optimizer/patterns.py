@@ -19,7 +19,7 @@ def element_type(x: Instruction) -> ElementType:
 
 
 def is_integral(x: Instruction) -> bool:
-    """Returns whether the elements are integers or pred, whose arithmetic is exact in any order.
+    """Returns whether the elements are integers or pred, so that arithmetic is exact in any order.
 
     >>> from hlotool.text.parse.parser import parse
     >>> [is_integral(parse("ENTRY e { ROOT p = %s[] parameter(0) }" % name).entry.root) for name in ("s4", "pred", "bf16", "c64")]
@@ -42,7 +42,8 @@ def is_complex(x: Instruction) -> bool:
 def is_constant(x: Instruction) -> bool:
     """Returns whether all elements are known.
 
-    That holds for constants whose values are in the text, and for arrays of one known number.
+    This is true for constants that are not elided, and for arrays whose elements are all the same
+    known number.
     """
     return (x.literal is not None and not x.literal.elided) or constant_value(x) is not None
 
@@ -60,7 +61,7 @@ def orders(x: Instruction) -> Iterator[tuple[Instruction, Instruction]]:
 
 
 def with_constants_together(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
-    """Rewrites op(op(a, c1), c2) as op(a, op(c1, c2)); None if `x` is not of this form.
+    """Rewrites op(op(a, c1), c2) as op(a, op(c1, c2)), or returns None if `x` has another form.
 
     The operation must be commutative and associative.
     """

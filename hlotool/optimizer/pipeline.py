@@ -43,7 +43,7 @@ class PassRun(Record):
 
 
 PassObserver = Callable[[PassRun, Context], None]
-"""A callback after each run of a pass. The context's Rewriter is flushed, but not finished."""
+"""A callback for each run of a pass. The context's Rewriter is flushed, but not finished."""
 
 
 def apply_all_rules(context: Context) -> bool:
@@ -141,7 +141,7 @@ def topics_of(name: str) -> frozenset[str]:
 
 
 def pass_of(name: str) -> Pass:
-    """Returns the pass of a name: one of PASSES, or the rules of one topic.
+    """Returns the pass called `name`: one of PASSES, or one that applies the rules of a topic.
 
     A topic is a file in the folder `rules`. Raises PassError if there is no such pass.
 
@@ -162,7 +162,7 @@ def pass_of(name: str) -> Pass:
 def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObserver | None = None) -> None:
     """Runs the passes in turn until none changes anything. Raises PassError for an unknown name."""
     passes = [(spec, pass_of(spec.name), bool(topics_of(spec.name))) for spec in specs]
-    # Most passes reach their own fixed points, so they run again only if another one has changed
+    # Most passes reach their own fixed points, so they run again only if another pass has changed
     # something since.
     finished: dict[str, tuple[int, int]] = {}
     for number in range(1, _MOST_ROUNDS + 1):
@@ -173,8 +173,8 @@ def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObse
                 return
             if finished.get(spec.name) == context.progress or (spec.rounds is not None and number > spec.rounds):
                 continue
-            # Rules have not looked at everything around their last rewrites. And an instruction
-            # that a pass has erased may have kept others in place by control dependencies.
+            # Rules have not looked at everything around their last rewrites. An instruction that a
+            # pass has erased may also have kept others in place through control dependencies.
             may_go_on = has_rules or context.rewriter.has_control_dependencies
             result = _run(context, spec.name, number, run)
             if not (may_go_on and result.rewrites):
@@ -192,10 +192,10 @@ def _is_built_in(run: Pass) -> bool:
 
 
 def _checked(name: str, run: Pass) -> Pass:
-    """Wraps a pass of a user, so that it is checked.
+    """Wraps a user's pass with checks.
 
-    RuleError is raised if the pass fails or leaves a cycle behind. A remark is added if it does not
-    count its changes.
+    The wrapper raises RuleError if the pass fails or leaves a cycle behind. It adds a remark if the
+    pass does not count its changes.
     """
 
     def checked(context: Context) -> bool:

@@ -44,10 +44,10 @@ class RuleError(HlotoolError):
 class Rule(Record):
     """A rewrite rule.
 
-    `opcodes` are those of the instructions that it may replace, and `flags` the fast-math flags
-    that it needs. Without flags, a rule is exact: results are equal bit for bit, except for the
-    payloads of NaNs. If there are `operands`, one of the instruction's operands must have one of
-    these opcodes; this is tested before the rule is called.
+    `opcodes` lists the opcodes of the instructions that the rule may replace; `flags` contains the
+    fast-math flags that it needs. A rule without flags is exact: results are equal bit for bit,
+    except for the payloads of NaNs. If `operands` is not empty, one of the instruction's operands
+    must have one of these opcodes; this is tested before the rule is called.
     """
 
     name: str
@@ -93,9 +93,9 @@ class Rule(Record):
         return new
 
     def failure(self, x: Instruction, error: BaseException) -> HlotoolError:
-        """Returns the exception to raise after the rule has raised one.
+        """Returns the exception to raise after the rule has failed with `error`.
 
-        It is an InternalError for hlotool's own rules, and a RuleError for those of users.
+        It is an InternalError for hlotool's own rules, and a RuleError for users' rules.
         """
         if isinstance(error, RuleError):
             return error
@@ -111,9 +111,9 @@ _RULES: dict[str, Rule] = {}
 def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), name: str | None = None) -> Callable[[Rewrite], Rewrite]:
     """Registers a rule for instructions with these opcodes.
 
-    If `of` is given, one of the operands must have one of those opcodes. `needs` are the fast-math
-    flags without which the rule does not run. Raises RuleError for an unknown opcode or flag, and
-    if there already is a rule of the same name.
+    If `of` is given, one of the operands must have one of those opcodes. `needs` lists the
+    fast-math flags that must be set for the rule to run. Raises RuleError for an unknown opcode or
+    flag, and if there is already a rule with the same name.
 
     >>> @rule("negat")
     ... def example(x, rewriter): ...
@@ -138,9 +138,9 @@ def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), n
 
 
 def location_of_failure(error: BaseException, function: Callable[..., object]) -> str:
-    """Returns the line at which an exception was raised, as ` in my_rules.py, line 7`.
+    """Returns the location of a failure in a function's file, as in ` in my_rules.py, line 7`.
 
-    Returns an empty text if that was not in the file that defines the function.
+    Returns an empty string if the traceback has no line of the file that defines the function.
     """
     file = getattr(sys.modules.get(function.__module__), "__file__", "")
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
@@ -148,7 +148,7 @@ def location_of_failure(error: BaseException, function: Callable[..., object]) -
 
 
 def fast_math_flags(words: Iterable[str]) -> frozenset[str]:
-    """Returns the flags of these names, which may be names of groups. Raises RuleError for others.
+    """Returns the flags that words name directly or as groups. Raises RuleError for other words.
 
     >>> "arcp" in fast_math_flags(["fast"]), "precision" in fast_math_flags(["fast"]), "precision" in fast_math_flags(["all"])
     (True, False, True)
@@ -189,7 +189,7 @@ def all_rules() -> Mapping[str, Rule]:
 
 
 def rules_by_op(topics: frozenset[str] | None, flags: frozenset[str]) -> dict[OpDef, tuple[Rule, ...]]:
-    """Returns the rules of some or all topics, by the opcode of the instruction that they replace.
+    """Returns the rules of some or all topics, by the opcode that they replace.
 
     Rules whose flags are not set are left out.
     """

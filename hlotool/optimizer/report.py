@@ -1,6 +1,6 @@
 """Reports of optimizations, and modules that carry them.
 
-A report has the number of rewrites by rule and, on request, each of them.
+A report counts the rewrites of each rule and, on request, lists them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["OptimizedModule", "Report", "Rewritten", "RuleStatistics", "WhyNot",
 class RuleStatistics:
     """The numbers of tries and hits of a rule or pass, and the time that the tries took.
 
-    A hit changed something. The time is in seconds, and 0 if it was not measured.
+    A hit is a rewrite. The time is in seconds; it is 0 if it was not measured.
     """
 
     __slots__ = ("hits", "seconds", "tries")
@@ -36,8 +36,8 @@ class RuleStatistics:
 class Rewritten:
     """One rewrite: its rule or pass, its location, and the instruction before and after.
 
-    `after` are the instructions that replace it, or texts that say what happened to it. `line` is 0
-    for instructions without a source, and `instruction` is empty if a whole computation was
+    `after` lists the instructions that replaced it, or descriptions of what happened to it. `line`
+    is 0 for instructions without a source, and `instruction` is empty if a whole computation was
     removed.
     """
 
@@ -55,9 +55,9 @@ class Rewritten:
 class WhyNot(Record):
     """The reason why a rule or a pass leaves an instruction alone.
 
-    `is_match` says whether the rule matches, so that only `reason` prevents the rewrite; it is None
+    `is_match` is True if the rule matches, so that only `reason` prevents the rewrite; it is None
     for passes that apply no rules. For an instruction that is no longer in the module, `name` is
-    the rule or pass that replaced it, and `reason` says what replaced it.
+    the rule or pass that replaced it, and `reason` describes the replacement.
     """
 
     computation: str
@@ -72,11 +72,11 @@ class Report:
     """The record of an optimization.
 
     `statistics` maps rules to their statistics; it also has the number of rewrites of each pass
-    that applies no rules. `passes` maps passes to their runs, rewrites and time. `rewrites`
-    contains each rewrite if the options request that, and `reasons` what keeps rules and passes off
-    the instruction of `explain_why_not`. `remarks` are facts that users should know, such as a rule
-    that does not stop firing. `instructions_before` and `instructions_after` count the instructions
-    of all computations.
+    that applies no rules. `passes` maps passes to their runs, rewrites and time. `rewrites` lists
+    all rewrites if the options request it; `reasons` lists the reasons why rules and passes leave
+    the instruction named by `explain_why_not` alone. `remarks` lists facts that users should know,
+    such as a rule that does not stop firing. `instructions_before` and `instructions_after` count
+    the instructions of all computations.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -93,7 +93,7 @@ class Report:
 
     @property
     def is_exhausted(self) -> bool:
-        """True if nothing more may be changed: at the limit, or if a rule does not stop firing."""
+        """True if nothing more may be changed: at the limit, or if a rule did not stop firing."""
         return self.is_stopped or (self.limit is not None and self.count >= self.limit)
 
     def of(self, name: str) -> RuleStatistics:
@@ -151,8 +151,8 @@ class Report:
     ) -> None:
         """Records a rewrite of `x`, which must still be in the module.
 
-        `after` are the instructions that replace it, or texts that say what happens to it;
-        `renamed` is the instruction that will have its name.
+        `after` lists the instructions that replace it, or descriptions of what happens to it;
+        `renamed` is the instruction that takes over its name.
         """
         names = OwnNames() if renamed is None else OwnNames({renamed: x.name})
         texts = tuple(y if isinstance(y, str) else instruction_text(module, y, names) for y in after)
@@ -172,9 +172,9 @@ def _sorted(rows: Mapping[str, RuleStatistics]) -> list[tuple[str, RuleStatistic
 
 
 class OptimizedModule(Module):
-    """A module that results from an optimization, with a `report` of what has been done.
+    """An optimized module, with a `report` of the optimization.
 
-    Copies and pickles have the report, too.
+    Copies and pickles include the report.
 
     >>> import copy, hlotool
     >>> module = hlotool.optimize(hlotool.parse("ENTRY e { ROOT p = f32[2] parameter(0) }"))
@@ -217,7 +217,7 @@ _SHORT = PrintOptions(print_metadata=False, print_percent=False, print_large_con
 def line_of(module: Module, x: Instruction) -> int:
     """Returns the line of an instruction in the source, or 0 if there is none.
 
-    The line of a new instruction is that of the instruction that it is derived from.
+    A new instruction has the line of the instruction from which it is derived.
     """
     return _line(module, module.notes.origin_of.get(x, x).start)
 
@@ -228,5 +228,5 @@ def _line(module: Module, start: int) -> int:
 
 
 def instruction_text(module: Module, x: Instruction, names: OwnNames | None = None) -> str:
-    """Returns an instruction as one line of text, without metadata and layouts."""
+    """Returns an instruction as one line of text, without metadata or layouts."""
     return InstructionWriter.with_own_names(module, _SHORT, names).write(x, is_root=False, level=0)

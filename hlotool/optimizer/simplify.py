@@ -23,8 +23,8 @@ from hlotool.shapes.shape import compatible
 
 __all__ = ["adapt", "refusal", "simplify"]
 
-# The limit on rewrites in a run over a computation: this many for each instruction, and this many
-# in any case. Long chains need about ten for each instruction.
+# The maximum number of rewrites in one run over a computation is _MOST_IN_ANY_CASE, plus
+# _MOST_REWRITES per instruction. Long chains need about ten per instruction.
 _MOST_REWRITES = 20
 _MOST_IN_ANY_CASE = 100
 _FEW_USERS = 16
@@ -37,9 +37,9 @@ _Candidate = tuple[Rule, Callable[[Instruction, PatternRewriter], Instruction | 
 def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]]) -> bool:
     """Applies the rules of a table (`registry.rules_by_op`) to all computations.
 
-    Returns whether anything has changed. `name` is the name of the pass: when it runs again, it
-    only looks at what has changed since. After a rewrite, some neighbors are visited at once; the
-    next run visits all others that a change of the Rewriter affects.
+    Returns whether anything has changed. `name` is the name of the pass; when the pass runs again,
+    it visits only instructions affected by changes since its last run. After a rewrite, some
+    neighbors are visited at once; the next run visits all other affected instructions.
     """
     start, before, changes = context.rewriter.change_count, context.report.count, context.changes_since_last(name)
     visited = context.visited.setdefault(name, {})
@@ -73,9 +73,9 @@ def _simplify(context: Context, simplifier: _Simplifier, waiting: dict[Computati
 def _affected(context: Context, changes: Changes, visited: Mapping[Instruction, int]) -> dict[Computation, dict[Instruction, None]]:
     """Returns the instructions that rules have to look at again after changes, by computation.
 
-    These are the changed instructions, their users, and the users of these, except those that were
-    `visited` later. Rules for loops, branches and calls look at the computation that is called, so
-    the callers of changed computations count as changed.
+    These are the changed instructions and two levels of their users, except instructions that were
+    `visited` after the change. Rules for loops, branches and calls look at the called computations,
+    so the callers of changed computations count as changed.
     """
     rewriter = context.rewriter
     # Each instruction with the number of the last change that affects it.
@@ -101,9 +101,10 @@ def _affected(context: Context, changes: Changes, visited: Mapping[Instruction, 
 def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> str | None:
     """Returns the reason why the result `new` of a rule may not replace `x`, or None if it may.
 
-    The result must have the same shape, layout and sharding, or be a new instruction, which takes
-    them over. Instructions that users' rules insert must be valid. Those of hlotool's own rules are
-    valid anyway, unless the module has layouts that the rules do not know.
+    The result must have the shape of `x`. It must also have the same layout and sharding, unless it
+    is a new instruction, which takes them over. Instructions that users' rules insert must be
+    valid. Instructions that hlotool's own rules insert always are, except in modules with layouts
+    that the rules do not know.
     """
     if new is x:
         return "the result is the instruction itself"
@@ -125,7 +126,8 @@ def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, ins
 def adapt(rewriter: Rewriter, x: Instruction, new: Instruction) -> None:
     """Gives an instruction the layout and the sharding of the one that it replaces.
 
-    An instruction that was there before has the same ones; otherwise, it would have been refused.
+    An existing instruction already has the same layout and sharding; otherwise, `refusal` would
+    have rejected it.
     """
     if new.shape != x.shape:
         rewriter.update(new, shape=x.shape)
@@ -141,8 +143,8 @@ class _Simplifier:
         self.context = context
         self.rewriter = context.rewriter
         self.report = context.report
-        # The table has the statistics of each rule, so that they are looked up only once. Checks
-        # take time, so only users' rules are checked.
+        # The table includes the statistics of each rule, so that they are looked up only once.
+        # Checks take time, so only users' rules are checked.
         self.table = {
             op: [(entry, entry.rewrite if entry.is_built_in else entry.checked, context.report.of(entry.name)) for entry in entries]
             for op, entries in table.items()
@@ -181,7 +183,7 @@ class _Simplifier:
                 break
 
     def _candidates(self, x: Instruction) -> list[_Candidate]:
-        """Returns the rules for the opcodes of an instruction and its operands, cached by these."""
+        """Returns and caches the rules for the opcodes of an instruction and its operands."""
         operands = tuple([y.op for y in x.operands])
         key = (x.op, operands)
         candidates = self.candidates.get(key)
@@ -244,11 +246,11 @@ class _Simplifier:
         return True
 
     def _enqueue(self, users: Sequence[Instruction], lost: Iterable[Instruction], inserted: Iterable[Instruction], new: Instruction) -> None:
-        """Enqueues all instructions whose rules may look at what has changed.
+        """Enqueues all instructions that rules may match as a result of a rewrite.
 
-        The new instructions are visited next, then two levels of users. `users` are those of the
-        instruction that `new` has replaced. `lost` are instructions that have lost a user; if they
-        still have many users, this makes no difference to rules.
+        The new instructions are visited next, then two levels of users. `users` lists the users of
+        the instruction that `new` replaced. `lost` contains instructions that have lost a user; if
+        they still have many users, the loss makes no difference to rules.
         """
         rewriter = self.rewriter
         later: dict[Instruction, None] = {}

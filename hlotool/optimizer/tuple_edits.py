@@ -1,6 +1,6 @@
 """Removes elements from tuples that computations take or return.
 
-The operand and the parameter, or the root and the result, are narrowed together.
+An operand is narrowed together with its parameter, and a root together with the result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BY_ELEMENT = frozenset({"parameter_replication", "frontend_attributes", "statis
 
 
 def is_only_taken_apart(rewriter: Rewriter, x: Instruction) -> bool:
-    """Returns whether only get-tuple-elements use a tuple, and single elements can be removed."""
+    """Returns whether only get-tuple-elements use a tuple, so that elements can be removed."""
     if rewriter.is_root(x) or not _BY_ELEMENT.isdisjoint(x.attributes):
         return False
     return all(user.op.name == "get-tuple-element" for user in rewriter.users(x))
@@ -39,14 +39,14 @@ def is_removable_root(rewriter: Rewriter, root: Instruction) -> bool:
 
 
 def taken_elements(rewriter: Rewriter, x: Instruction) -> set[int]:
-    """Returns the numbers of the elements that get-tuple-elements take from a tuple."""
+    """Returns the indices of the elements that get-tuple-elements take from a tuple."""
     return {user.attributes["index"] for user in rewriter.users(x)}
 
 
 def keep_elements_of_result(rewriter: Rewriter, x: Instruction, kept: Sequence[int]) -> None:
-    """Removes elements from an instruction that is only taken apart, and renumbers its users.
+    """Removes all but the kept elements of an instruction, and updates the indices of its users.
 
-    The instruction may be a parameter, for example.
+    `is_only_taken_apart` must be true for the instruction, which may be a parameter, for example.
     """
     _narrow(rewriter, x, kept)
     numbers = {old: new for new, old in enumerate(kept)}
@@ -55,9 +55,10 @@ def keep_elements_of_result(rewriter: Rewriter, x: Instruction, kept: Sequence[i
 
 
 def keep_elements_of_tuple(rewriter: Rewriter, group: Instruction, kept: Sequence[int]) -> Sequence[Instruction]:
-    """Removes operands from a tuple instruction, such as a root that is removable.
+    """Removes all but the kept operands of a tuple instruction, such as a root.
 
-    Returns the previous operands, some of which may be dead. See `is_removable_root`.
+    `is_removable_root` must be true for a root. Returns the previous operands, some of which may
+    now be dead.
     """
     operands = group.operands
     _narrow(rewriter, group, kept, [operands[k] for k in kept])

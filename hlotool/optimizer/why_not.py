@@ -1,7 +1,7 @@
 """Explains why rules and passes leave an instruction alone.
 
 The rules are tried once more on a copy of the optimized module, including those that did not run.
-So the answer distinguishes rules that would match from those that do not.
+This way, the answer distinguishes rules that would match from rules that would not.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class UnknownInstructionError(HlotoolError):
 
 
 def explain_why_not(name: str, before: Module, after: Module, specs: Sequence[PassSpec], options: OptimizeOptions, report: Report) -> list[WhyNot]:
-    """Explains what keeps rules and passes off the instructions of a name.
+    """Explains why rules and passes leave the instructions called `name` alone.
 
-    There is an answer for each rule for the opcode, and for each pass that applies no rules. For an
-    instruction that is gone, the answer is what replaced it. Raises UnknownInstructionError if
-    `before` has no such instruction either.
+    There is one answer per rule for the opcode, and one per pass that applies no rules. For an
+    instruction that no longer exists, the answer is its replacement. Raises UnknownInstructionError
+    if `before` has no such instruction either.
     """
     name = name.strip().removeprefix("%")
     gone = [_replaced(rewrite) for rewrite in report.rewrites if rewrite.instruction == name]
     module = copy(after)
     with Context(module, replace(options, explain=False, bisect_limit=None)) as context:
-        # Rules insert the instructions with which they would replace one. They are erased again.
+        # Each trial of a rule inserts its replacement, which is then erased again.
         remaining = [(c, x) for c in module.computations for x in context.instructions(c) if x.name == name]
         trial = _Trial(context, before, specs, options, report)
         answers = [answer for computation, x in remaining for answer in trial.answers(computation, x)]
@@ -63,7 +63,7 @@ def explain_why_not(name: str, before: Module, after: Module, specs: Sequence[Pa
 
 
 def _end(report: Report) -> str:
-    """Returns the reason why a rule that matches has not been tried."""
+    """Returns the reason why a rule that matches was not applied."""
     if report.is_stopped:
         return "the passes were stopped, since a rule did not stop firing"
     return "the limit on rewrites was reached" if report.is_exhausted else "the passes ended before it was tried"
@@ -96,7 +96,7 @@ class _Trial:
             yield WhyNot(computation.name, x.name, line, name, None, reason)
 
     def _obstacles(self, computation: Computation, x: Instruction) -> Iterator[str]:
-        """Yields the reasons that keep all rules off an instruction."""
+        """Yields the reasons why no rule may rewrite an instruction."""
         rewriter = self.context.rewriter
         if self.options.only and computation.name not in self.options.only:
             yield f"computation '{computation.name}' is not among those to optimize"
@@ -127,7 +127,7 @@ class _Trial:
         return True, "; ".join(obstacles)
 
     def _attempt(self, entry: Rule, x: Instruction) -> tuple[bool, str | None]:
-        """Returns whether a rule matches, and why its result would be refused, if it would."""
+        """Returns whether a rule matches, and the reason for refusing its result, if any."""
         if entry.operands and entry.operands.isdisjoint(operand.op for operand in x.operands):
             return False, None
         rewriter = PatternRewriter(self.context.rewriter, x)
@@ -147,7 +147,7 @@ class _Trial:
         return True, reason
 
     def _of_passes(self, computation: Computation, x: Instruction) -> Iterator[tuple[str, str]]:
-        """Yields the passes that apply no rules, each with what keeps it off an instruction."""
+        """Yields the passes that apply no rules, each with the reason why it leaves `x` alone."""
         answers = {"dce": self._why_not_removed(x), "cse": self._why_not_merged(computation, x), "fold": _why_not_folded(x)}
         for name, reason in answers.items():
             if name in self.named:

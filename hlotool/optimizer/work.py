@@ -1,6 +1,6 @@
 """Decides which values may be computed ahead of time.
 
-They must be the same on every device and in every run, and take a limited amount of work.
+Such values must be the same on every device and in every run, and take a limited amount of work.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from hlotool.shapes.shape import Shape
 
 __all__ = ["FixedValues", "WorkLimit", "work_of"]
 
-# In elements: about as many as the interpreter computes in the time that it needs for any
-# instruction.
+# The interpreter's fixed cost per instruction, as the number of elements that it could compute in
+# the same time.
 _OVERHEAD = 1024
 
 
 class WorkLimit(Observer):
     """An observer that ends a run after a number of elements have been computed.
 
-    Unlike a time limit, it is the same on every machine. For dots and convolutions, multiplications
-    are counted. An instruction counts as at least 1024 elements, however small it is.
+    Unlike a time limit, this limit is the same on every machine. For dots and convolutions,
+    multiplications are counted. An instruction counts as at least 1024 elements, however small it
+    is.
     """
 
     def __init__(self, elements: int) -> None:
@@ -37,7 +38,9 @@ class WorkLimit(Observer):
 
 
 def work_of(x: Instruction) -> int:
-    """Returns about how many elements an instruction computes, without the computations it calls.
+    """Returns the approximate number of elements that an instruction computes.
+
+    The computations that it calls are not counted.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[20,30] parameter(0) q = f32[30,40] parameter(1) "
@@ -67,9 +70,10 @@ def _shapes(x: Instruction) -> list[Shape]:
 
 
 class FixedValues:
-    """An analysis of which instructions and computations have a fixed value.
+    """Analysis of the instructions and computations that have a fixed value.
 
-    It is the same on every device and in every run, and no backend or other device chooses it.
+    A fixed value is the same on every device and in every run, and does not depend on the choice of
+    a backend or on another device.
     """
 
     def __init__(self) -> None:

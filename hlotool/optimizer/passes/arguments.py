@@ -1,7 +1,7 @@
 """Simplifies the arguments and results of calls and fusions.
 
-An argument becomes unnecessary if each call passes the same value twice, or the same constant.
-Results are removed if no caller needs them.
+An argument is unnecessary if it equals another argument in each call, or if all calls pass the same
+constant. Results are removed if no caller needs them.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from hlotool.optimizer.tuple_edits import (
 
 __all__ = ["simplify_arguments"]
 
-# Constants with more elements stay arguments of computations, and are not copied into them.
+# Constants with more elements remain arguments of computations instead of being copied into them.
 _LARGEST_COPY = 64
 
 
 def simplify_arguments(context: Context) -> bool:
     """call(a, a, 1), to_apply=f -> call(a), to_apply=g, where g reads one parameter twice
 
-    All calls of f must have equal arguments there. Constants that all callers pass are copied into
-    the computation, and elements of the result that no caller takes are removed. Parameters that
-    are no longer used are left to the pass 'dce', except those of fusions, which are removed at
-    once.
+    The two arguments must be equal in all calls of f. Constants that all callers pass are copied
+    into the computation, and elements of the result that no caller takes are removed. Parameters
+    that are no longer used are left to the pass 'dce', except those of fusions, which are removed
+    at once.
     """
     before = context.report.count
-    # Callers come first, since the computations that they call depend on what they pass and need.
+    # Callers come first: what they pass and need determines how their callees can be simplified.
     for computation in reversed(context.computations()):
         callers = context.rewriter.callers(computation)
         if not callers or not all(map(_is_changeable, callers)):
@@ -48,7 +48,7 @@ def simplify_arguments(context: Context) -> bool:
 def _is_changeable(caller: Instruction) -> bool:
     """Returns whether a caller's operands and results may change.
 
-    A configuration must not name them by number.
+    A caller with a backend_config is left alone, since the configuration may name them by number.
     """
     return has_changeable_signature(caller) and not caller.backend_config
 
@@ -76,7 +76,7 @@ def _use_constants(context: Context, computation: Computation, parameters: list[
             continue
         if any(y.literal != literal or y.shape != x.shape for y in arguments) or not rewriter.is_used(x):
             continue
-        # Fusions do not share computations.
+        # Fusions do not share computations, so looking at the first caller is enough.
         if callers[0].op.name != "call" or not context.allows("constant-argument", x, (arguments[0],)):
             continue
         new = rewriter.insert("constant", after=x, shape=x.shape, immediate=literal, origin=arguments[0])

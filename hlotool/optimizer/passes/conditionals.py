@@ -1,7 +1,7 @@
 """Simplifies conditionals.
 
-Results and operands that nothing needs are removed. Small branches are both computed, and selects
-choose between their results.
+Removes results and operands that nothing needs. If both branches are small, both are computed, and
+selects choose between their results.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["simplify_conditionals"]
 
-# The maximum length in instructions. After the change, both branches are computed.
+# The maximum length of a branch, in instructions. Selects require that both branches are computed.
 _LONGEST_BRANCH = 32
 
 
 def simplify_conditionals(context: Context) -> bool:
     """conditional(p, a, b) -> select(p, f(a), g(b)), if the branches f and g are short
 
-    This must make the module smaller. Elements of the result and of operands that nothing needs are
-    removed. Branches that have other callers are left alone.
+    The change must make the module smaller. Elements of the result and of operands are removed if
+    nothing needs them. Branches that have other callers are left alone.
     """
-    # Branches of outer conditionals lose what only inner ones needed.
+    # After inner conditionals lose operands, outer conditionals may need fewer, too.
     return context.repeat(_simplify_each_conditional)
 
 
 def _simplify_each_conditional(context: Context) -> None:
-    # Outer conditionals decide what is needed of inner ones, so here they come first. But inner
-    # ones have to become selects before outer ones can.
+    # Here, outer conditionals come first, since they determine which results of inner ones are
+    # needed. In the second loop, inner ones come first, since they must become selects before outer
+    # ones can.
     for computation in reversed(context.computations()):
         for x in _conditionals(context, computation):
             _remove_unneeded_results(context, x)
@@ -81,7 +82,7 @@ def _remove_unneeded_operands(context: Context, x: Instruction) -> None:
     for number, branch in enumerate(x.called, 1):
         parameter = _parameter(context, branch)
         operand = x.operands[number]
-        # Other users need the whole tuple.
+        # Other users of the operand need the whole tuple.
         if operand.op.name != "tuple" or rewriter.use_count(operand) > 1 or not is_only_taken_apart(rewriter, parameter):
             continue
         needed = taken_elements(rewriter, parameter)
@@ -121,10 +122,10 @@ def _results(root: Instruction) -> Sequence[Instruction]:
 
 
 class _Branch:
-    """A branch with its operand.
+    """A branch of a conditional, with its operand.
 
-    `copied` are the instructions to copy. `outside` maps the parameter and its elements to the
-    instructions outside of the branch that have their values.
+    `copied` lists the instructions to copy. `outside` maps the parameter and its elements to
+    instructions outside the branch that have the same values.
     """
 
     def __init__(self, context: Context, branch: Computation, operand: Instruction) -> None:
@@ -144,12 +145,12 @@ class _Branch:
         return len(self.copied) <= _LONGEST_BRANCH and all(map(_is_short, self.copied))
 
     def outer(self, x: Instruction) -> Instruction:
-        """Returns the instruction outside of the branch with the value of `x`, or `x` itself."""
+        """Returns the instruction outside the branch that has the value of `x`, or `x` itself."""
         return self.outside.get(x, x)
 
 
 def _is_short(x: Instruction) -> bool:
-    """Returns whether an instruction calls nothing and takes about as long as copying its value."""
+    """Returns whether an instruction calls nothing and costs about as much as copying its value."""
     if x.called or x.control_predecessors or not x.op.traits.isdisjoint({NONDETERMINISTIC, COMMUNICATES}):
         return False
     return not x.op.traits.isdisjoint({ELEMENTWISE, CHEAP, MOVES, STRUCTURAL})
@@ -163,7 +164,7 @@ class _Selects:
         self.branches = branches
         results = [_results(branch.root) for branch in branches]
         self.pairs = {k: (results[0][k], results[1][k]) for k in indices}
-        # The instructions outside of the branches that both branches return.
+        # The instructions outside the branches whose values both branches return.
         self.common = {k: branches[0].outer(a) for k, (a, b) in self.pairs.items() if branches[0].outer(a) is branches[1].outer(b)}
         self.selected = {k: pair for k, pair in self.pairs.items() if k not in self.common}
         shapes = [result.shape for pair in self.selected.values() for result in pair]
@@ -183,8 +184,8 @@ class _Selects:
     def removed(self, context: Context) -> int:
         """Returns the number of instructions that disappear.
 
-        These are the conditional, the branches, tuples that are only their operands, and the
-        get-tuple-elements of the result.
+        These are the conditional, the branches, tuples that are used only as their operands, and
+        the get-tuple-elements of the result.
         """
         rewriter = context.rewriter
         inside = sum(y.op.name != "parameter" for branch in self.branches for y in branch.all)

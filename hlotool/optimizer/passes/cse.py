@@ -18,8 +18,8 @@ __all__ = ["equal_instructions", "merge_computations", "merge_instructions"]
 def merge_instructions(context: Context) -> bool:
     """op(a, b), op(a, b) -> one of them, if opcode, shape, attributes and operands are equal
 
-    Operands of commutative operations may be swapped, except for those of complex products. These
-    would be rounded differently on processors that fuse a multiplication and an addition.
+    Operands of commutative operations may be swapped, except for those of complex products: with
+    swapped operands, processors that fuse a multiplication and an addition would round differently.
     """
     before = context.report.count
     context.rewriter.flush()
@@ -39,9 +39,9 @@ def _merge(context: Context, computation: Computation, keys: _Keys) -> None:
 
 
 def _equal_pairs(context: Context, computation: Computation, keys: _Keys) -> Iterator[tuple[Instruction, Instruction]]:
-    """Yields each instruction that computes the same as an earlier one, with the first of these.
+    """Yields pairs of an instruction and the first instruction that computes the same value.
 
-    The caller may replace operands between two pairs.
+    The caller may replace operands before it requests the next pair.
     """
     known: dict[Any, Instruction] = {}
     for x in context.instructions(computation):
@@ -50,7 +50,7 @@ def _equal_pairs(context: Context, computation: Computation, keys: _Keys) -> Ite
 
 
 def equal_instructions(context: Context) -> dict[Instruction, Instruction]:
-    """Maps each instruction that computes the same as an earlier one to the first of these.
+    """Maps each redundant instruction to the first one that computes the same value.
 
     Instructions that would be equal only after merging their operands are left out.
     """
@@ -59,13 +59,13 @@ def equal_instructions(context: Context) -> dict[Instruction, Instruction]:
 
 
 class _Keys:
-    """Keys of instructions, which are equal for those that compute the same."""
+    """Keys that are equal for instructions that compute the same value."""
 
     def __init__(self, context: Context) -> None:
         self._frozen = ComputationClasses(context.module).frozen
 
     def of(self, x: Instruction) -> Any:
-        # Instructions whose value is different each time have an effect, and never get here.
+        # Instructions whose value may differ each time have an effect, and never get here.
         if x.op.name == "constant" and x.immediate.elided:
             return x
         operands = tuple([id(y) for y in x.operands])
@@ -100,7 +100,7 @@ def merge_computations(context: Context) -> bool:
 
 
 def _kept_computations(context: Context) -> dict[Computation, Computation]:
-    """Maps each computation that need not be called to an equal one to call instead."""
+    """Maps each redundant computation to an equal one that can be called instead."""
     module, classes = context.module, ComputationClasses(context.module).first
     # Each fusion and each asynchronous operation must have its own computation.
     separate = {module.entry, *fusion_computations(module), *module.hidden}

@@ -11,8 +11,8 @@ __all__ = ["remove_dead_code"]
 def remove_dead_code(context: Context) -> bool:
     """Removes dead instructions, computations that nothing calls, and unused parameters.
 
-    Instructions with side effects stay. Only computations of calls and fusions lose parameters.
-    Those of the entry stay, since callers of the module pass them.
+    Instructions with side effects are kept. Only computations of calls and fusions lose parameters.
+    The entry keeps its parameters, since callers of the module pass arguments for them.
     """
     before = context.report.count
     context.refresh()
@@ -37,7 +37,7 @@ def _remove_instructions(context: Context) -> bool:
 
 def _remove_computations(context: Context) -> bool:
     rewriter, module, changed = context.rewriter, context.module, False
-    # Callers come after the computations that they call.
+    # Callers come after their callees, so the reversed order visits callers first.
     for computation in reversed(rewriter.computations()):
         if computation is module.entry or rewriter.caller_count(computation) or computation in module.hidden:
             continue

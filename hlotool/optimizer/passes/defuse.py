@@ -1,4 +1,4 @@
-"""Undoes fusions: replaces each with its instructions."""
+"""Undoes fusions: replaces each fusion with its instructions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Expanders: replace opcodes that a small backend may lack with several simpler ones.
+"""Expanders: passes that replace an opcode with several simpler ones, for small backends.
 
-They run only if they are named, since they make modules larger.
+Such backends may lack the opcode. Expanders run only if they are named, since they make modules
+larger.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def expand(
     expansions: Mapping[str, Callable[[Instruction, PatternRewriter], Instruction | None]],
     needs: frozenset[str] = frozenset(),
 ) -> bool:
-    """Applies an expansion for each opcode, if the flags of `--fast-math` in `needs` are set."""
+    """Applies an expansion for each opcode, if the `--fast-math` flags in `needs` are set."""
     if missing := sorted(needs - context.options.fast_math):
         context.report.remark(f"pass '{name}' changes rounding: it needs --fast-math={','.join(missing)}")
         return False
@@ -102,7 +103,7 @@ def _bitcast(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     for shape in (x.operands[0].shape, x.shape):
         if not is_plain(shape) or shape.layout != default_layout(len(shape.dimensions)):
             return None
-    # For a bitcast to another element type, the reshape is invalid, and is refused.
+    # For a bitcast to another element type, the reshape is invalid, so it is refused.
     return rewriter.add("reshape", x.operands, x.shape)
 
 
@@ -115,15 +116,15 @@ def _barrier(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     return x.operands[0]
 
 
-# The types whose total order is the order of their bits, with the sign bit above the others.
+# Maps each type that can be compared by its bits to the signed integer type of the same width.
 _ORDERED = {"f16": "s16", "bf16": "s16", "f32": "s32", "f64": "s64"}
 
 
 def expand_total_order(context: Context) -> bool:
     """compare(a, b), type=TOTALORDER -> compare(bits of a, bits of b)
 
-    The bits are compared as signed integers. For negative numbers, all bits except the sign are
-    inverted.
+    The bits are compared as signed integers, after inverting all bits of negative numbers except
+    the sign.
     """
     return expand(context, "expand-compare", {"compare": _compare})
 
@@ -139,7 +140,7 @@ def _compare(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
 def _order_key(a: Instruction, integer: str, rewriter: PatternRewriter) -> Instruction:
     """Returns integers that are ordered like floats in the total order.
 
-    These are the bits of the floats, with all but the sign inverted if it is set.
+    These are the bits of the floats; if the sign bit is set, all other bits are inverted.
     """
     shape = a.shape.with_element_type(integer)
     bits = rewriter.add("bitcast-convert", [a], shape)
@@ -152,7 +153,7 @@ def _order_key(a: Instruction, integer: str, rewriter: PatternRewriter) -> Instr
 def expand_logistics(context: Context) -> bool:
     """logistic(a) -> divide(1, add(1, exponential(negate(a)))), with --fast-math=afn
 
-    XLA does the same, so its results have the rounding of these operations.
+    XLA expands `logistic` in the same way, so its results have the rounding of these operations.
     """
     return expand(context, "expand-logistic", {"logistic": _logistic}, frozenset({"afn"}))
 
@@ -161,7 +162,7 @@ def _logistic(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     shape = x.shape
     if x.operands[0].shape.element_type != shape.element_type:
         return None
-    # Complex types have no such constant, so they are not expanded.
+    # For complex types, this raises CannotBuildError, so they are not expanded.
     one = rewriter.number(shape, 1)
     power = rewriter.add("exponential", [rewriter.add("negate", x.operands, shape)], shape)
     return rewriter.add("divide", [one, rewriter.add("add", [one, power], shape)], shape)

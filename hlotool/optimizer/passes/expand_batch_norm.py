@@ -24,7 +24,7 @@ def expand_batch_norms(context: Context) -> bool:
     """batch-norm-inference(a, ...) -> add(multiply(subtract(a, m), multiply(s, rsqrt(v + e))), o)
 
     Here, `m` is the mean, `s` the scale, `v` the variance, `e` epsilon and `o` the offset. Training
-    and gradients are expanded likewise, with sums for mean and variance. This needs
+    and gradients are expanded in the same way, with sums for the mean and the variance. This needs
     --fast-math=afn, since rounding may change.
     """
     # The computations that add two elements, by element type.
@@ -38,7 +38,7 @@ def expand_batch_norms(context: Context) -> bool:
 
 
 class _Features:
-    """Operations on an array, and on vectors with a number for each feature."""
+    """Operations on an array, and on vectors with one number per feature."""
 
     def __init__(self, reducers: dict[str, Computation], x: Instruction, rewriter: PatternRewriter) -> None:
         self.reducers = reducers
@@ -49,7 +49,7 @@ class _Features:
         shape = self.operand.shape
         self.vector = array_shape(shape.element_type, (shape.dimensions[self.index],))
         self.others = tuple(k for k in range(len(shape.dimensions)) if k != self.index)
-        # The number of elements of each feature.
+        # The number of elements per feature.
         self.count = prod(shape.dimensions[k] for k in self.others)
 
     def apply(self, opcode: str, *operands: Instruction) -> Instruction:
@@ -87,7 +87,7 @@ def _addition(rewriter: Rewriter, scalar: Shape) -> Computation:
     computation = rewriter.add_computation("sum")
     parameters = [rewriter.insert("parameter", into=computation, name=name, shape=scalar, immediate=k) for k, name in enumerate(("lhs", "rhs"))]
     rewriter.set_root(rewriter.insert("add", parameters, into=computation, name="total"))
-    # The shapes of its callers are inferred from its parameters.
+    # Shape inference of callers reads the parameters of the computation.
     rewriter.flush()
     return computation
 

@@ -50,7 +50,8 @@ def _dot(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
 def _matrix(x: Instruction, rewriter: PatternRewriter, batch: Sequence[int], contracted: Sequence[int], *, is_left: bool) -> Instruction:
     """Returns an operand as a batch of matrices.
 
-    The batch dimensions come first. All free dimensions become one, and so do all contracted ones.
+    The batch dimensions come first. The free dimensions are merged into one, and so are the
+    contracted dimensions.
     """
     sizes = x.shape.dimensions
     free = [k for k in range(len(sizes)) if k not in batch and k not in contracted]

@@ -25,17 +25,17 @@ from hlotool.shapes.values import SliceRange
 __all__ = ["expand_gathers", "expand_scatters"]
 
 _COUNTER = array_shape("s32")
-# Narrower indices are converted, since they may be too narrow for the numbers of rows.
+# Narrower indices are converted, since they may be too narrow for row numbers.
 _INDEX_BITS = 32
 
 
 def expand_gathers(context: Context) -> bool:
-    """gather(a, i) -> while(...), whose iterations each copy one slice of `a`"""
+    """gather(a, i) -> while(...), where each iteration copies one slice of `a`"""
     return _expand(context, "expand-gather", "gather", _gather)
 
 
 def expand_scatters(context: Context) -> bool:
-    """scatter(a, i, u) -> while(...), whose iterations each combine a slice of `a` with one of `u`
+    """scatter(a, i, u) -> while(...), where each iteration combines a slice of `a` with one of `u`
 
     Slices that are out of bounds are skipped.
     """
@@ -48,8 +48,8 @@ Expansion = Callable[[list[Computation], Instruction, PatternRewriter], Instruct
 def _expand(context: Context, name: str, opcode: str, expansion: Expansion) -> bool:
     created: list[Computation] = []
     changed = expand(context, name, {opcode: partial(expansion, created)})
-    # Expansions that were refused leave computations behind. Callers are created after their
-    # callees.
+    # Refused expansions leave computations behind. They are erased in reverse order, since callers
+    # are created after their callees.
     for computation in reversed(created):
         if not context.rewriter.caller_count(computation):
             context.rewriter.erase_computation(computation)
@@ -92,15 +92,15 @@ def _widened(shape: Shape, columns: int) -> Shape:
 
 
 class _Loop:
-    """A loop whose computations are being built. Its state is a counter and some arrays.
+    """A loop under construction. Its state consists of a counter and some arrays.
 
-    `state` are the values of the arrays in the body.
+    `state` lists the values of the arrays in the body.
     """
 
     def __init__(self, created: list[Computation], rewriter: PatternRewriter, name: str, operands: Sequence[Instruction], trips: int) -> None:
         self.rewriter = rewriter
         self.module_rewriter = rewriter.module_rewriter
-        # Raises CannotBuildError if there are too many rows to count.
+        # Raises CannotBuildError if there are too many rows for the counter.
         limit = number_literal("s32", trips)
         self.operands = [rewriter.number(_COUNTER, 0), *operands]
         self.shape = tuple_shape([x.shape for x in self.operands])
@@ -192,7 +192,7 @@ def _scatter(created: list[Computation], x: Instruction, rewriter: PatternRewrit
     batching, batches = attributes.get("input_batching_dims", ()), attributes.get("scatter_indices_batching_dims", ())
     mapped, windows = attributes["scatter_dims_to_operand_dims"], attributes["update_window_dims"]
     indices = _Indices(rewriter, vectors, attributes["index_vector_dim"], mapped, batching, batches)
-    # The dimensions of the updates: those of the indices, then those of the window.
+    # The dimensions of the updates: first the dimensions of the indices, then those of the window.
     order = (*[k for k in range(len(updates.shape.dimensions)) if k not in windows], *windows)
     if order != tuple(range(len(order))):
         shape = array_shape(updates.shape.element_type, tuple(updates.shape.dimensions[k] for k in order))
@@ -214,7 +214,7 @@ def _scatter(created: list[Computation], x: Instruction, rewriter: PatternRewrit
 
 
 def _fits(loop: _Loop, starts: Sequence[Instruction], window: Sequence[int], shape: Shape, indices: _Indices) -> Instruction:
-    """Returns whether the window of this iteration is in bounds, as an array of its dimensions.
+    """Returns an array of the window's sizes: true if this iteration's window is in bounds.
 
     Windows that are out of bounds are skipped.
     """

@@ -1,4 +1,4 @@
-"""Constant folding: instructions whose operands are constants become constants."""
+"""Constant folding: replaces instructions whose operands are constants with their values."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["fold_constants"]
 
 # The limit is low, since a loop that cannot be folded is run again in each round of the pipeline.
 _OPTIONS = RunOptions(max_iterations=1000)
-# In elements, for each instruction to fold: a few tenths of a second.
+# The maximum work for each instruction to fold, in elements. It takes a few tenths of a second.
 _MOST_WORK = 1 << 26
-# A result with at most this many elements may be larger than the constants that it depends on. The
-# second limit is for broadcasts.
+# A result with at most this many elements may have more elements than the constants that it depends
+# on. The second limit is for broadcasts.
 _MOST_NEW_ELEMENTS, _MOST_BROADCAST_ELEMENTS = 256, 64
 # Broadcasts and iotas with more elements are not computed just to fold their users.
 _MOST_OPERAND_ELEMENTS = 1 << 16
@@ -32,14 +32,14 @@ _MOST_OPERAND_ELEMENTS = 1 << 16
 def fold_constants(context: Context) -> bool:
     """op(constant, ...) -> constant, computed by the interpreter
 
-    Operands may also be broadcasts, iotas and tuples of constants. Instructions whose results are
-    much larger than the constants are left alone.
+    Operands may also be iotas, and broadcasts or tuples of constants. Instructions whose results
+    are much larger than the constants are left alone.
     """
     before, fixed = context.report.count, FixedValues()
     for computation in context.computations():
         while _fold_all(context, computation, fixed):
-            # An instruction that has been erased may have been ordered before others, which could
-            # not be folded before.
+            # Erasing a folded instruction may remove control dependencies that kept others from
+            # being folded.
             pass
     return context.report.count > before
 
@@ -47,13 +47,13 @@ def fold_constants(context: Context) -> bool:
 def _fold_all(context: Context, computation: Computation, fixed: FixedValues) -> bool:
     """Folds the instructions of a computation.
 
-    Returns whether that may have released others from control dependencies.
+    Returns whether this may have released other instructions from control dependencies.
     """
-    # The interpreter reads the computations that instructions call.
+    # The interpreter reads the called computations, so they must be up to date.
     context.rewriter.flush()
     before, is_kept = context.report.count, False
-    # Instructions with known values, and the number of elements of the constants that they depend
-    # on.
+    # Instructions with known values, each with the number of elements of the constants that it
+    # depends on.
     known: dict[Instruction, int] = {}
     for x in context.instructions(computation):
         if not x.operands:
@@ -62,7 +62,8 @@ def _fold_all(context: Context, computation: Computation, fixed: FixedValues) ->
             elif _is_compact(x) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
                 known[x] = 0
             continue
-        # Most instructions depend on something other than constants.
+        # The first operand is tested separately, since most instructions depend on more than
+        # constants.
         if x.operands[0] not in known or not all(operand in known for operand in x.operands):
             continue
         if context.report.is_exhausted:
@@ -107,7 +108,7 @@ def _fold(context: Context, x: Instruction) -> list[Instruction]:
     try:
         value = _value(x)
     except EvaluationError:
-        # For example, an endless loop stays, and fails when the module runs.
+        # For example, an endless loop is left in place, and fails when the module runs.
         return []
     if not is_writable(value):
         return []
@@ -132,7 +133,7 @@ def _fold(context: Context, x: Instruction) -> list[Instruction]:
 
 def _value(x: Instruction) -> Any:
     """Returns the value of an instruction whose operands are known."""
-    # The other elements of a tuple, of which there may be many, are not needed.
+    # The other elements of the tuple are not needed, and there may be many.
     while x.op.name == "get-tuple-element" and x.operands[0].op.name == "tuple":
         x = x.operands[0].operands[x.attributes["index"]]
     values: dict[Instruction, Any] = {}

@@ -13,12 +13,12 @@ __all__ = ["inline_calls"]
 def inline_calls(context: Context) -> bool:
     """call(a, ...), to_apply=f -> the instructions of f, if nothing else calls f
 
-    If f has several callers, all calls are inlined if the module does not get larger.
+    If f has several callers, all calls are inlined, but only if the module does not get larger.
     """
     before = context.report.count
     if context.module.is_scheduled:
         return False
-    # The decision to inline all calls of a computation, made at the first of them.
+    # For each computation, the decision to inline all of its calls or none, made at the first call.
     decisions: dict[Computation, bool] = {}
     # Callees come first, so the calls in a body have been inlined before the body itself is.
     for computation in context.computations():
@@ -47,8 +47,8 @@ def _is_inlinable(context: Context, x: Instruction, decisions: dict[Computation,
 def _may_be_copied(context: Context, body: Computation) -> bool:
     if any(caller.op.name != "call" for caller in context.rewriter.callers(body)):
         return False
-    # A copy of a fusion would need its own computation, and a copy of a random number generator has
-    # its own state.
+    # A copy of a fusion would need its own computation, and a copy of a random number generator
+    # would have its own state.
     return not any(y.op.name == "fusion" or NONDETERMINISTIC in y.op.traits for y in context.instructions(body))
 
 
@@ -56,8 +56,8 @@ def _added_instructions(context: Context, body: Computation, callers: tuple[Inst
     """Returns the number of instructions that inlining all calls of a computation would add."""
     rewriter = context.rewriter
     instructions = [y for y in context.instructions(body) if y.op.name != "parameter"]
-    # Copies of the same constant in one computation will be merged, and so will those of iotas and
-    # broadcasts.
+    # Copies of the same constant in one computation will be merged, and so will copies of iotas and
+    # of broadcasts of constants.
     shared: set[Instruction] = set()
     for y in instructions:
         if y.literal is not None or y.op.name == "iota" or (y.op.name == "broadcast" and y.operands[0] in shared):

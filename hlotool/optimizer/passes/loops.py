@@ -1,4 +1,4 @@
-"""Simplifies the state of while loops: unneeded elements, equal elements, and constants."""
+"""Simplifies the state of while loops: removes unneeded elements, equal elements and constants."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def simplify_loops(context: Context) -> bool:
     same value and change in the same way. Loops that share a computation with another caller, or
     whose configuration names elements by number, are left alone.
     """
-    # Outer loops lose elements that only inner loops needed.
+    # After an inner loop loses elements, outer loops may no longer need them either.
     return context.repeat(_simplify_changed_loops)
 
 
@@ -70,7 +70,7 @@ def hoist_invariants(context: Context) -> bool:
 def _loops(context: Context) -> Iterator[_Loop]:
     """Yields the loops that have the usual form.
 
-    Outer loops come first, since they decide what is needed of the loops inside them.
+    Outer loops come first, since they determine which results of inner loops are needed.
     """
     for computation in reversed(context.computations()):
         for x in context.instructions(computation):
@@ -82,7 +82,7 @@ def _loops(context: Context) -> Iterator[_Loop]:
 
 
 class _Loop:
-    """A while with its start, the parameters of condition and body, and the root of the body."""
+    """A while loop: initial state, parameters of condition and body, and root of the body."""
 
     def __init__(self, context: Context, x: Instruction) -> None:
         self.context = context
@@ -96,7 +96,7 @@ class _Loop:
         self.tested = _parameter(context.instructions(self.condition))
 
     def has_usual_form(self) -> bool:
-        """Returns whether the state is a tuple that nothing but this loop uses as a whole."""
+        """Returns whether the state is a tuple whose elements can be removed inside the loop."""
         rewriter, x = self.rewriter, self.x
         if self.start.op.name != "tuple" or "tuple_ind" in (x.backend_config or ""):
             return False
@@ -112,9 +112,10 @@ class _Loop:
         return is_only_taken_apart(self.rewriter, self.x)
 
     def use_constants(self) -> None:
-        """Copies constants that the loop does not change into the condition and the body.
+        """Copies constant elements of the state into the condition and the body.
 
-        They are copied into the body only if that makes the state smaller.
+        The loop must return these elements unchanged. They are copied into the body only if that
+        makes the state smaller.
         """
         parameters = (self.tested, self.parameter) if self.is_narrowable() else (self.tested,)
         readers: dict[int, list[Instruction]] = {}
@@ -163,7 +164,7 @@ class _Loop:
                 self.rewriter.update(user, attributes={"index": first[index]})
 
     def _classes(self) -> list[int]:
-        """Returns, for each element of the state, the first one that is equal to it."""
+        """Returns, for each element of the state, the index of the first element that equals it."""
         separate = list(range(len(self.start.operands)))
         first = _first_of_equal((start, start.shape, _outline(new)) for start, new in zip(self.start.operands, self.root.operands, strict=True))
         for _ in range(_MOST_STEPS):
@@ -177,9 +178,9 @@ class _Loop:
         return separate
 
     def _numbers(self, first: list[int]) -> dict[Instruction, int]:
-        """Numbers the instructions of the body, with equal numbers for those that compute the same.
+        """Numbers the instructions of the body; equal numbers mean equal values.
 
-        The elements of each class are assumed to be equal.
+        Elements of the state with the same entry in `first` are assumed to be equal.
         """
         numbers: dict[Instruction, int] = {}
         known: dict[Any, int] = {}
@@ -232,15 +233,15 @@ class _Loop:
         return needed
 
     def hoist_invariants(self) -> None:
-        """Moves operations on elements that do not change out of the loop.
+        """Moves operations on loop-invariant elements out of the loop.
 
-        The result must replace an element that nothing else needs.
+        The result of an operation must replace an element that nothing else needs.
         """
         rewriter = self.rewriter
         tuples = (self.x, self.start, self.parameter, self.tested, self.root)
         if rewriter.use_count(self.start) > 1 or rewriter.is_root(self.start) or any("sharding" in y.attributes for y in tuples):
             return
-        # Elements that something outside of the body needs, or that the body takes more than once.
+        # The elements that are needed outside the body, or taken more than once in the body.
         visible = taken_elements(rewriter, self.tested) | taken_elements(rewriter, self.x)
         counts = Counter(user.attributes["index"] for user in rewriter.users(self.parameter))
         visible |= {index for index, count in counts.items() if count > 1}
@@ -250,9 +251,9 @@ class _Loop:
                 self._hoist(y, replaced, tuples)
 
     def _replaced_by(self, y: Instruction, visible: set[int]) -> Instruction | None:
-        """Returns the get-tuple-element whose element the result of an operation can replace.
+        """Returns an operand of `y` whose element of the state can be replaced with `y`.
 
-        None if the operation must stay in the loop.
+        Returns None if `y` must stay in the loop.
         """
         rewriter = self.rewriter
         if y.called or not y.shape.is_array or not self.context.is_movable(y) or self.context.has_effect(y):

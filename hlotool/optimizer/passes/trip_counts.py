@@ -12,13 +12,13 @@ from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_ca
 
 __all__ = ["annotate_trip_counts", "unroll_loops"]
 
-# The maximum number of instructions that a loop may become. Outer loops are unrolled after those
-# inside them, which multiplies the instructions.
+# The maximum number of instructions that unrolling a loop may produce. Inner loops are unrolled
+# before outer ones, so that their instructions are multiplied again.
 _MOST_COPIES = 4096
 
 
 def annotate_trip_counts(context: Context) -> bool:
-    """while(a) -> while(a), backend_config={"known_trip_count":{"n":"5"}}, if it runs 5 iterations
+    """while(a) -> while(a), backend_config={"known_trip_count":{"n":"5"}}, if it has 5 iterations
 
     The number of iterations must follow from constants.
     """
@@ -37,7 +37,7 @@ def annotate_trip_counts(context: Context) -> bool:
 def _with_count(config: str, count: int) -> str | None:
     """Returns a configuration with the number of iterations as its first field.
 
-    None if it already has the number, or is not an object, so that nothing can be added.
+    Returns None if the configuration already has the number, or is not a JSON object.
 
     >>> _with_count('{"a":1.50}', 3), _with_count("{}", 3)
     ('{"known_trip_count":{"n":"3"},"a":1.50}', '{"known_trip_count":{"n":"3"}}')
@@ -48,7 +48,7 @@ def _with_count(config: str, count: int) -> str | None:
         return None
     if not isinstance(decoded, dict) or TRIP_COUNT in decoded:
         return None
-    # The other fields are kept as they are written.
+    # The other fields keep their spelling.
     fields = config.strip()[1:].lstrip()
     separator = "," if decoded else ""
     return f'{{"{TRIP_COUNT}":{{"n":"{count}"}}{separator}{fields}'
@@ -57,9 +57,9 @@ def _with_count(config: str, count: int) -> str | None:
 def unroll_loops(context: Context) -> bool:
     """while(a), body=f -> f(f(f(a))), inlined, if constants show that there are 3 iterations
 
-    Loops with more iterations than the option `max_unrolled_iterations` stay. So do loops whose
-    body has side effects, which the loop orders, or communicates with other devices: a channel must
-    have only one use.
+    Loops with more iterations than the option `max_unrolled_iterations` are left alone. So are
+    loops whose body has side effects, since the loop orders them, and loops whose body communicates
+    with other devices, since a channel must have only one use.
     """
     before = context.report.count
     for computation in context.computations():

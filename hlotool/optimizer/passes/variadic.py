@@ -1,4 +1,4 @@
-"""Removes operands of sorts and reductions whose results nothing needs."""
+"""Removes operands of sorts and reductions if nothing needs the corresponding results."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ __all__ = ["remove_unneeded_operands"]
 def remove_unneeded_operands(context: Context) -> bool:
     """sort(a, b) -> sort(a), if neither the comparator nor anything else needs the sorted b
 
-    The same holds for reductions. Computations that have other callers are left alone.
+    Reductions are narrowed in the same way. Computations that have other callers are left alone.
     """
-    # Comparators and reducers lose what only sorts and reductions in them needed.
+    # After sorts and reductions inside comparators and reducers lose operands, the outer ones may
+    # need fewer, too.
     return context.repeat(_remove_operands_of_each)
 
 
 def _remove_operands_of_each(context: Context) -> None:
-    # Users and callers come first, since they decide what is needed.
+    # Users and callers come first, since they determine what is needed.
     for computation in reversed(context.computations()):
         for x in reversed(context.instructions(computation)):
             kind = _KINDS.get(x.op.name)
@@ -32,7 +33,7 @@ def _remove_operands_of_each(context: Context) -> None:
             count = len(x.shape.elements)
             needed = kind.needed(context, x.called[0], count, taken_elements(context.rewriter, x))
             kept = [k for k in range(count) if k in needed]
-            # A single result replaces its get-tuple-elements.
+            # If only one result is left, it replaces its get-tuple-elements.
             if len(kept) == 1 and not all(map(context.is_movable, context.rewriter.users(x))):
                 continue
             if 0 < len(kept) < count and context.allows("unneeded-operands", x):
@@ -74,8 +75,8 @@ def _needed_by_reducer(context: Context, reducer: Computation, count: int, taken
 class _Kind(NamedTuple):
     """The properties of an opcode.
 
-    `needed` returns the operands that are needed, and `operand_of` the operand to which a parameter
-    of the called computation belongs.
+    `needed` returns the numbers of the operands that are needed. `operand_of` returns the number of
+    the operand to which a parameter of the called computation belongs.
     """
 
     needed: Callable[[Context, Computation, int, set[int]], set[int]]
@@ -88,8 +89,8 @@ _KINDS = {
 }
 """The opcodes whose operands can be removed.
 
-The parameters of a comparator are two elements of each operand in turn. Those of a reducer are all
-results so far, then an element of each operand.
+A comparator takes two elements of each operand in turn. A reducer takes all results so far, and
+then one element of each operand.
 """
 
 
@@ -130,7 +131,7 @@ def _keep_operands(context: Context, x: Instruction, kept: list[int]) -> None:
 
 
 def _narrow(context: Context, x: Instruction, computation: Computation, kept: list[int]) -> None:
-    """Removes the parameters and results of the other operands."""
+    """Removes the parameters and results that belong to operands not in `kept`."""
     rewriter, count, root = context.rewriter, len(x.shape.elements), computation.root
     if root.op.name == "tuple":
         context.erase_if_dead(keep_elements_of_tuple(rewriter, root, kept))

@@ -1,4 +1,4 @@
-"""Replaces arrays without elements, for which nothing has to be computed, with constants."""
+"""Replaces arrays without elements with constants, since nothing has to be computed for them."""
 
 from __future__ import annotations
 

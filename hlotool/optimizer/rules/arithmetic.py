@@ -348,11 +348,11 @@ def exponential_of_log(x: Instruction, rewriter: PatternRewriter) -> Instruction
 
 @rule("convert", of=("convert",))
 def convert_of_convert(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
-    """convert(convert(a)) -> convert(a), if the first conversion keeps every number
+    """convert(convert(a)) -> convert(a), if the first conversion preserves every number
 
-    Conversions of floats to integers saturate, but those of integers wrap around. So if an integer
-    is converted to a float first, and the result is an integer, its type must also hold every
-    number of `a`.
+    Conversions from floats to integers saturate, but conversions between integers wrap around. So
+    if an integer is converted to a float and then to an integer, the type of the result must also
+    represent every number of the type of `a`.
     """
     inner = x.operands[0]
     source = inner.operands[0]
@@ -368,8 +368,9 @@ def convert_of_convert(x: Instruction, rewriter: PatternRewriter) -> Instruction
 def convert_there_and_back(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """convert(convert(a)) -> a, if a and the result have the same floating-point type
 
-    The type in between is narrower. XLA does this by default (`xla_allow_excess_precision`), even
-    for 8-bit types. Conversions to integers and back are never removed.
+    The intermediate type may be narrower. XLA makes this change by default
+    (`xla_allow_excess_precision`), even for 8-bit types. Conversions to integers and back are never
+    removed.
     """
     inner = x.operands[0]
     if not is_float(x) or not is_float(inner):

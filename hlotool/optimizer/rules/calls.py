@@ -1,4 +1,4 @@
-"""Calls and maps of computations that return a parameter, a constant or a function of scalars."""
+"""Calls that return a parameter or a constant, and maps of elementwise operations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hlotool.optimizer.registry import rule
 
 __all__: list[str] = []
 
-# The rule looks at each instruction of the computation, so it is limited to short ones.
+# The rule for maps looks at each instruction of the computation, so it is limited to short
+# computations.
 _MOST_MAPPED = 32
 
 
@@ -49,7 +50,7 @@ def element_that_a_call_passes_on(x: Instruction, rewriter: PatternRewriter) -> 
 def map_of_elementwise_operations(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """map(a, b), to_apply=f -> the operations of f on whole arrays, if all are elementwise
 
-    If something else also calls f, it must have only one operation.
+    If f has other callers, it must have only one operation.
     """
     body: Computation = x.called[0]
     instructions = rewriter.module_rewriter.instructions(body)
@@ -77,9 +78,9 @@ def map_of_elementwise_operations(x: Instruction, rewriter: PatternRewriter) -> 
 
 
 def _fits_body(x: Instruction, body: Computation) -> bool:
-    """Returns whether operands have the element types of the parameters.
+    """Returns whether the operands have the element types of the parameters.
 
-    XLA also allows floats of other sizes.
+    XLA also allows floating-point types of other sizes.
     """
     pairs = zip(x.operands, body.parameters, strict=True)
     return all(a.shape == x.shape.with_element_type(y.shape.element_type) for a, y in pairs)

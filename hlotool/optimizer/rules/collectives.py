@@ -15,12 +15,12 @@ def collective_of_one_device(x: Instruction, rewriter: PatternRewriter) -> Instr
     """all-reduce(a), replica_groups={{0},{1}} -> a
 
     The same holds for all-gather, reduce-scatter and all-to-all; several operands become a tuple.
-    The groups must be written out, since otherwise the run decides how many devices there are.
-    Groups of replicas that stand for all partitions are larger than they look. The reducer is not
-    called for a single device.
+    The groups must be written out, since otherwise the number of devices is known only at run time.
+    Groups of replicas that include all partitions are left alone, since they are larger than they
+    look. The reducer is not called for a single device.
     """
     groups = groups_of(x)
-    # There are as many devices as groups, and no group is empty.
+    # Since no group is empty, each has one device if there are as many devices as groups.
     if not groups.group_count or groups.group_count != groups.device_count:
         return None
     if group_mode(x) == CROSS_BOTH or x.attributes.get("constrain_layout"):
@@ -32,7 +32,7 @@ def collective_of_one_device(x: Instruction, rewriter: PatternRewriter) -> Instr
 def permute_to_itself(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """collective-permute(a), source_target_pairs={{0,0},{1,1}} -> a, if there are two devices
 
-    The header must state the number of devices, since a device that no pair names receives zeros.
+    The header must state the number of devices, since a device that is in no pair receives zeros.
     """
     if len(x.operands) != 1:
         return None

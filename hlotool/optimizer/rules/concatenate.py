@@ -21,7 +21,7 @@ _MOST_OPERANDS = 10_000
 
 
 def _joined(x: Instruction, operands: Sequence[Instruction], rewriter: PatternRewriter) -> Instruction:
-    """Returns the concatenation of other operands, or the operand if there is only one."""
+    """Returns a concatenation like `x` of these operands, or the operand if there is only one."""
     return operands[0] if len(operands) == 1 else rewriter.with_operands(x, operands)
 
 
@@ -181,7 +181,8 @@ def concatenate_of_reshapes(x: Instruction, rewriter: PatternRewriter) -> Instru
 def _common_dimension(x: Instruction, sources: Sequence[tuple[int, ...]]) -> int | None:
     """Returns a dimension of the sources along which to concatenate them.
 
-    The result has the elements of `x` in the same order. None if there is no such dimension.
+    The concatenation must have the elements of `x` in the same order. Returns None if there is no
+    such dimension.
     """
     dimension, first = dimensions_of(x)[0], sources[0]
     outer = prod(x.shape.dimensions[:dimension])

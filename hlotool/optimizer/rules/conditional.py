@@ -15,7 +15,7 @@ __all__: list[str] = []
 def known_branch(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """conditional(true, a, b), f, g -> call(a), to_apply=f
 
-    An index that is out of range chooses the last branch.
+    An index that is out of range selects the last branch.
     """
     selector = x.operands[0]
     value = constant_value(selector)
@@ -39,7 +39,7 @@ def equal_branches(x: Instruction, rewriter: PatternRewriter) -> Instruction | N
 
 @rule("get-tuple-element", of=("conditional",))
 def element_that_branches_agree_on(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
-    """get-tuple-element(conditional(p, tuple(a, b), b), 1) -> b, if all branches return b there
+    """get-tuple-element(conditional(p, tuple(a, b), b), 1) -> b, if b is element 1 in each branch
 
     The element may also be the same scalar constant in all branches.
     """
@@ -55,7 +55,8 @@ def element_that_branches_agree_on(x: Instruction, rewriter: PatternRewriter) ->
 def _returned(branch: Computation, operand: Instruction, index: int) -> Instruction | Literal | None:
     """Returns the value of an element of a branch's result, in terms of the branch's operand.
 
-    The value is an instruction outside of the branch, or a scalar constant; None for anything else.
+    The value is an instruction outside the branch, or a scalar constant. Returns None for anything
+    else.
     """
     root = branch.root
     if root.op.name != "tuple":

@@ -18,8 +18,8 @@ _MOST_STEPS = 16
 def size_set_twice(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """set-dimension-size(set-dimension-size(a, m), n) -> set-dimension-size(a, n)
 
-    Both must set the size of the same dimension.
-    A size that is greater than the previous one is an error, or brings back elements of `a`.
+    Both instructions must set the size of the same dimension. A size that is greater than the
+    previous one is an error, or brings back elements of `a`.
     """
     y, size = x.operands
     return rewriter.with_operands(x, [y.operands[0], size]) if dimensions_of(y) == dimensions_of(x) else None
@@ -29,11 +29,11 @@ def size_set_twice(x: Instruction, rewriter: PatternRewriter) -> Instruction | N
 def size_set_to_itself(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """set-dimension-size(a, get-dimension-size(a)) -> a, if the dimension is dynamic
 
-    The size may also be that of an array from which `a` is computed without changing the size.
+    The size may also be read from an array from which `a` is computed without changing the size.
     """
     a, size = x.operands
     source, dimension = size.operands[0], dimensions_of(size)[0]
-    # A static array is refused.
+    # For a static array, the result is refused.
     return a if (source, dimension) in _same_sizes(a, dimensions_of(x)[0]) else None
 
 
@@ -41,7 +41,8 @@ def size_set_to_itself(x: Instruction, rewriter: PatternRewriter) -> Instruction
 def size_that_was_set(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """get-dimension-size(negate(set-dimension-size(a, n))) -> n
 
-    There may be several elementwise operations with one operand, and also copies and transposes.
+    Between the two, there may be several elementwise operations with one operand, copies and
+    transposes.
     """
     for y, dimension in _same_sizes(x.operands[0], dimensions_of(x)[0])[1:]:
         if y.op.name == "set-dimension-size" and dimensions_of(y)[0] == dimension:
@@ -95,7 +96,7 @@ def _is_dynamic(x: Instruction, dimension: int) -> bool:
 
 
 def _same_sizes(x: Instruction, dimension: int) -> list[tuple[Instruction, int]]:
-    """Returns an array and those it is computed from, each with its dimension of the same size."""
+    """Returns `x` and the arrays it is computed from, each with its dimension of the same size."""
     result: list[tuple[Instruction, int]] = []
     for _ in range(_MOST_STEPS):
         result.append((x, dimension))

@@ -19,7 +19,7 @@ __all__: list[str] = []
 def _starts(x: Instruction, fixed: int) -> Sequence[Instruction] | None:
     """Returns the scalar start indices, which follow `fixed` operands.
 
-    None if they are a vector, if there are none at all, or if an array is not static.
+    Returns None if the indices are a vector, if there are none, or if an array is not static.
     """
     starts = x.operands[fixed:]
     if not starts or starts[0].shape.dimensions or not all(is_plain(y.shape) for y in (x, *x.operands)):
@@ -28,7 +28,7 @@ def _starts(x: Instruction, fixed: int) -> Sequence[Instruction] | None:
 
 
 def _clamped(starts: Sequence[Instruction], bounds: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
-    """Returns the start of a slice in each dimension; None if one is not known."""
+    """Returns the start of a slice in each dimension, or None if any start is unknown."""
     result = []
     for start, bound, size in zip(starts, bounds, sizes, strict=True):
         # A slice of a whole dimension starts at 0 for any index.
@@ -91,8 +91,8 @@ def dynamic_slice_of_broadcast(x: Instruction, rewriter: PatternRewriter) -> Ins
 def dynamic_slice_of_dynamic_slice(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """dynamic-slice(dynamic-slice(a, i, 0), 0, j) -> dynamic-slice(a, i, j)
 
-    One of the two must take each dimension as a whole. Otherwise, clamped indices would have to be
-    added.
+    In each dimension, one of the two slices must take everything. Otherwise, clamped indices would
+    have to be added.
     """
     y = x.operands[0]
     if y.op.name != "dynamic-slice":

@@ -1,4 +1,4 @@
-"""Instructions with the same value as another one, by `analysis.simplify.same_value`."""
+"""Instructions with the same value as another one, found by `analysis.simplify.same_value`."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def remainder_of_iota(x: Instruction, rewriter: PatternRewriter) -> Instruction 
 
 
 def _last_of_all_integers(element_type: str) -> int:
-    """Returns the number up to which a type has all integers from 0; -1 if there is none."""
+    """Returns the largest n such that a type has all integers from 0 to n, or -1 if it has no 0."""
     row = ELEMENT_TYPES[element_type]
     if converted(0, row) is None:
         return -1

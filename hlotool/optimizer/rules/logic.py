@@ -22,7 +22,7 @@ def _is_total_order(x: Instruction) -> bool:
 
 
 def _is_scalar_choice(x: Instruction) -> bool:
-    """Returns whether the selector is one value for all elements, and so has another shape."""
+    """Returns whether the selector is a scalar that applies to all elements."""
     return x.operands[0].shape.dimensions != x.shape.dimensions
 
 
@@ -175,7 +175,7 @@ def not_of_compare(x: Instruction, rewriter: PatternRewriter) -> Instruction | N
 def compare_of_converted(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """compare(convert(a), convert(b)) -> compare(a, b), if a and b are integers of one type
 
-    The conversion must keep every number of this type.
+    The conversion must preserve every number of this type.
     """
     first, second = x.operands
     if first.op.name != "convert" or second.op.name != "convert" or not rewriter.have_one_user({first, second}):

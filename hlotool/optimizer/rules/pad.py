@@ -1,4 +1,4 @@
-"""Paddings that are slices, broadcasts or part of another padding."""
+"""Paddings that amount to slices or broadcasts, and paddings of paddings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Elementwise operations whose operands are all rearranged in the same way.
 
-The result is rearranged instead. Rearrangements move toward the users, where they meet others and
-cancel out. Broadcasts move because less is computed then.
+The rules rearrange the result instead. Rearrangements move toward the users, where they meet other
+rearrangements and cancel out. Broadcasts move because operations then compute fewer elements.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _ELEMENTWISE = tuple(op.name for op in OPS.values() if ELEMENTWISE in op.traits)
 _LARGEST_CONSTANT = 1000
 _MOST_USERS = 4
 
-# Inserts an operand as it is before the rearrangement.
+# A function that inserts an operand as it was before the rearrangement.
 Before = Callable[[], Instruction]
 
 
 def _rearranged(x: Instruction, opcode: str) -> Instruction | None:
     """Returns the first operand with this opcode that has the dimensions of the result.
 
-    None if the result is a scalar or empty.
+    Returns None if there is no such operand, or if the result is a scalar or empty.
     """
     dimensions = x.shape.dimensions
     if not dimensions or is_empty(x.shape) or not is_plain(x.shape):
@@ -41,9 +41,9 @@ def _rearranged(x: Instruction, opcode: str) -> Instruction | None:
 
 
 def _before(x: Instruction, one: Callable[[Instruction], Before | None]) -> list[Before] | None:
-    """Returns functions that insert the operands as they are before the rearrangement.
+    """Returns functions that insert the operands as they were before the rearrangement.
 
-    Scalars stay as they are. None if `one` returns None for another operand.
+    Scalars are used unchanged. Returns None if `one` returns None for any other operand.
     """
     result: list[Before] = []
     for y in x.operands:
@@ -55,7 +55,7 @@ def _before(x: Instruction, one: Callable[[Instruction], Before | None]) -> list
 
 
 def _apply(x: Instruction, rewriter: PatternRewriter, before: Sequence[Before], sizes: tuple[int, ...]) -> Instruction:
-    """Inserts the operation on the operands as they are before the rearrangement."""
+    """Inserts the operation on the operands as they were before the rearrangement."""
     operands: dict[Instruction, Instruction] = {}
     for y, insert in zip(x.operands, before, strict=True):
         if y not in operands:
@@ -73,9 +73,9 @@ def _as_it_is(y: Instruction) -> Before:
 
 
 def _smaller_number(y: Instruction, sizes: tuple[int, ...], rewriter: PatternRewriter) -> Before | None:
-    """Returns a function that inserts an array of equal elements with other dimensions.
+    """Returns a function that inserts an array like `y`, but with other dimensions.
 
-    None if the elements of `y` are not known to be equal.
+    Returns None if the elements of `y` are not known to be equal.
     """
     shape = array_shape(y.shape.element_type, sizes)
     if y.op.name == "broadcast" and not y.operands[0].shape.dimensions:
@@ -92,7 +92,7 @@ def _smaller_number(y: Instruction, sizes: tuple[int, ...], rewriter: PatternRew
 def elementwise_of_reshapes(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """add(reshape(a), reshape(b)) -> reshape(add(a, b)), for all elementwise operations
 
-    Other operands may be constants, or broadcasts that are still broadcasts in the other shape.
+    Other operands may be constants, or broadcasts that are still broadcasts in the new shape.
     """
     first = _rearranged(x, "reshape")
     if first is None:
@@ -107,8 +107,8 @@ def elementwise_of_reshapes(x: Instruction, rewriter: PatternRewriter) -> Instru
 def _all_move(y: Instruction, rewriter: PatternRewriter) -> bool:
     """Returns whether a reshape can move past each of its users.
 
-    All users must be elementwise operations on reshapes and numbers. The users of these must be
-    such that the reshapes are likely to meet others, since there are more reshapes at first.
+    All users must be elementwise operations on reshapes and numbers. The move creates additional
+    reshapes at first, so the users of these operations must absorb reshapes or be elementwise, too.
     """
     users = rewriter.users(y)
     if len(users) > _MOST_USERS or rewriter.module_rewriter.is_root(y):
@@ -123,7 +123,7 @@ def _all_move(y: Instruction, rewriter: PatternRewriter) -> bool:
 
 
 def _absorbs(x: Instruction) -> bool:
-    """Returns whether a rule merges a reshape with this user."""
+    """Returns whether a rule merges a reshape into its user `x`."""
     return x.op.name in ("reshape", "broadcast") or x.op.name == "reduce"
 
 
@@ -152,7 +152,10 @@ def _before_reshape(y: Instruction, source: Shape, rewriter: PatternRewriter) ->
 
 
 def _unshaped(y: Instruction, source: Shape, rewriter: PatternRewriter) -> Before | None:
-    """Returns a function that inserts the operand of a reshape; single elements are reshaped."""
+    """Returns a function that inserts the operand of a reshape.
+
+    An operand of one element is reshaped if its dimensions differ.
+    """
     operand = y.operands[0]
     if not is_plain(operand.shape):
         return None
@@ -218,7 +221,8 @@ def elementwise_of_broadcasts(x: Instruction, rewriter: PatternRewriter) -> Inst
     """add(broadcast(a), broadcast(b)) -> broadcast(add(a, b)), if both repeat the same dimensions
 
     The same holds for all elementwise operations. Other operands may be scalars and constants of
-    equal elements. Broadcasts of scalars may have other users, since scalars cost little.
+    equal elements. Broadcasts of scalars may have other users, since operations on scalars cost
+    little.
     """
     if _rearranged(x, "broadcast") is None:
         return None

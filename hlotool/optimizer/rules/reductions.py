@@ -1,7 +1,7 @@
 """Reductions and products of arrays.
 
-Without a flag, the order in which floats are summed does not change. The interpreter's order
-depends on the dimensions of the operands.
+Without a fast-math flag, the order in which floats are summed does not change. The interpreter's
+order of summation depends on the dimensions of the operands.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ __all__: list[str] = []
 def _combiner(x: Instruction) -> OpDef | None:
     """Returns the opcode that combines two elements.
 
-    None unless `x` reduces one static array, and its function is a single operation on one element
-    type.
+    Returns None unless `x` reduces one static array with a single operation on one element type.
     """
     if x.operands[0].shape.dynamic:
         return None
     root = x.attributes["to_apply"].root
     if len(root.operands) != 2 or any(operand.op.name != "parameter" for operand in root.operands) or root.operands[0] is root.operands[1]:
         return None
-    # Several arrays give a tuple, whose type differs from theirs. All associative operations are
-    # also commutative.
+    # For several arrays, the result is a tuple, whose type differs from the types of the arrays.
+    # All associative operations are also commutative.
     same = all(operand.shape.element_type == x.shape.element_type for operand in (*root.operands, *x.operands))
     return root.op if same and ASSOCIATIVE in root.op.traits else None
 
@@ -55,7 +54,7 @@ def reduce_of_single_elements(x: Instruction, rewriter: PatternRewriter) -> Inst
     array = x.operands[0]
     if array.shape.dynamic or any(array.shape.dimensions[k] != 1 for k in dimensions_of(x)):
         return None
-    # Several arrays give a tuple, whose type differs from theirs.
+    # For several arrays, the result is a tuple, whose type differs from the types of the arrays.
     if not array.shape.element_type == x.operands[1].shape.element_type == x.shape.element_type:
         return None
     return array if array.shape == x.shape else rewriter.add("reshape", [array], x.shape)
@@ -65,7 +64,8 @@ def reduce_of_single_elements(x: Instruction, rewriter: PatternRewriter) -> Inst
 def reduce_of_empty(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """reduce(a, init) -> broadcast(init), if a has no elements"""
     init = x.operands[1]
-    # Several arrays give a tuple, and the second of them has another type.
+    # For several arrays, the result is a tuple and `init` is the second array, so their types
+    # differ.
     if 0 not in x.operands[0].shape.dimensions or init.shape.element_type != x.shape.element_type:
         return None
     return init if init.shape == x.shape else rewriter.add("broadcast", [init], x.shape, dimensions=())
@@ -105,7 +105,7 @@ def _merged(x: Instruction, rewriter: PatternRewriter, *, any_order: bool) -> In
 
 @rule("reduce", of=("transpose",))
 def reduce_of_transpose(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
-    """reduce(transpose(a)) -> reduce(a), over the dimensions before the transpose
+    """reduce(transpose(a)) -> reduce(a), over the corresponding dimensions of a
 
     The other dimensions must keep their order, and the order of the terms must not matter.
     """
@@ -116,7 +116,7 @@ def reduce_of_transpose(x: Instruction, rewriter: PatternRewriter) -> Instructio
 def reduce_of_transpose_of_floats(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """reduce(transpose(a)) -> reduce(a) for sums and products of floats
 
-    The new reduction is over the dimensions before the transpose.
+    The new reduction is over the corresponding dimensions of a.
     """
     return _reordered(x, rewriter, any_order=True)
 

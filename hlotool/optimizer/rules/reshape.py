@@ -1,4 +1,4 @@
-"""Reshapes of instructions that rearrange elements, and bitcasts and copies of others."""
+"""Copies, bitcasts and dimension sizes, and reshapes of instructions that rearrange elements."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def reshape_of_slice_of_reshape(x: Instruction, rewriter: PatternRewriter) -> In
 def copy_of_copy(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """copy(copy(a)) -> copy(a)
 
-    The layout and the memory of the inner copy do not matter, unless it is used elsewhere.
+    The layout and the memory of the inner copy do not matter, unless it has other users.
     """
     y = x.operands[0]
     if not is_plain(y.shape) or not is_plain(x.shape) or not is_plain(y.operands[0].shape):
@@ -142,7 +142,7 @@ def bitcast_of_transpose(x: Instruction, rewriter: PatternRewriter) -> Instructi
 def bitcast_as_reshape(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """bitcast(a) -> reshape(a), if both have row-major layouts and the same element type
 
-    In scheduled modules, bitcasts stay, since a reshape might be compiled to a copy.
+    In scheduled modules, bitcasts are kept, since a reshape might be compiled to a copy.
     """
     source = x.operands[0].shape
     if rewriter.module_rewriter.module.is_scheduled or not _is_row_major(source) or not _is_row_major(x.shape):
@@ -161,8 +161,8 @@ def _is_row_major(shape: Shape) -> bool:
 def bitcast_convert_of_bitcast_convert(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """bitcast-convert(bitcast-convert(a)) -> bitcast-convert(a), or a if the types are equal
 
-    All types must have the same number of bits. The one in between must not be pred, which only
-    keeps whether the bits are zero.
+    All types must have the same number of bits. The intermediate type must not be pred, which only
+    preserves whether the bits are zero.
     """
     y = x.operands[0]
     if y.shape.element_type == "pred":

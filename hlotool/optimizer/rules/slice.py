@@ -13,9 +13,9 @@ __all__: list[str] = []
 
 
 def _applies(x: Instruction) -> bool:
-    """Returns whether a slice is not empty, and all shapes are static.
+    """Returns whether a slice is not empty, and all shapes involved are static.
 
-    The shapes are those of the slice, its operand, and the operands of that.
+    These include the shapes of the operand and of the operand's own operands.
     """
     y = x.operands[0]
     return is_plain(x.shape) and is_plain(y.shape) and not is_empty(x.shape) and not any(operand.shape.dynamic for operand in y.operands)
@@ -108,7 +108,7 @@ def slice_of_transpose(x: Instruction, rewriter: PatternRewriter) -> Instruction
 def slice_of_pad(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """slice(pad(a, v)) -> slice(a), broadcast(v), or pad(a, v) with less padding
 
-    The slice or the broadcast suffices if only elements of `a`, or only padding, are in the range.
+    The slice suffices if the range has only elements of `a`, the broadcast if it has only padding.
     """
     y = x.operands[0]
     if not _applies(x) or y.operands[0].shape.element_type != y.operands[1].shape.element_type:
@@ -142,7 +142,7 @@ def _less_padding(x: Instruction, y: Instruction, rewriter: PatternRewriter) -> 
 def slice_of_concatenate(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """slice(concatenate(a, b)) -> slice(a), if the range is in `a`
 
-    If the range consists of whole operands, the result is the concatenation of these.
+    If the range consists of whole operands, the result is the concatenation of these operands.
     """
     y = x.operands[0]
     if not _applies(x) or not are_plain(y):

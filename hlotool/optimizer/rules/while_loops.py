@@ -12,7 +12,7 @@ __all__: list[str] = []
 
 
 def _is_pure(computation: Computation, rewriter: PatternRewriter) -> bool:
-    """Returns whether a computation certainly has no effect. It must not call others."""
+    """Returns whether a computation certainly has no effect and calls no other computation."""
     return not any(x.called or has_effect(x, set()) for x in rewriter.module_rewriter.instructions(computation))
 
 

@@ -41,7 +41,7 @@ class Mutation:
     edits: list[Edit] = field(repr=False)
 
     @property
-    def position(self) -> str:
+    def location(self) -> str:
         return f"{self.module.removeprefix('hlotool.')}:{self.line}: {self.owner}: {self.what}"
 
     @property

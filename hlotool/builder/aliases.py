@@ -1,4 +1,4 @@
-"""Aliases: the names of hlotool's classes in XLA's documentation of 2017, 2019 and 2025."""
+"""Aliases for hlotool's classes: their names in XLA's documentation of 2017, 2019 and 2025."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ XlaComputation = Computation
 """The name of a computation in C++."""
 
 PaddingConfigDimension = PaddingDimension
-"""The name of one dimension of `padding_config` in XLA's protobufs."""
+"""The name of the message for one dimension of `padding_config` in XLA's protobufs."""

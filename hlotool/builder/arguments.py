@@ -1,4 +1,4 @@
-"""Converts arguments of builder methods, and reports wrong ones with the line of the caller."""
+"""Converts the arguments of builder methods, and reports wrong ones with the caller's line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 class ArrayLike(Protocol):
-    """An array of NumPy or of a library with the same attributes."""
+    """A NumPy array, or an array of another library with the same attributes."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -39,20 +39,23 @@ class ArrayLike(Protocol):
 Operand = Op | Literal | complex | Sequence[Any] | memoryview | ArrayLike
 """An operation of the same builder, or a value for a constant: a number, nested list or array."""
 Operands = Op | Literal | complex | Sequence[Any] | memoryview | ArrayLike
-"""A list or a tuple of operands, or a single one."""
+"""A list or tuple of operands, or a single operand."""
 Called: TypeAlias = "Computation | Arguments | Callable[..., Any]"
 """A computation of the same module, its finished builder, or a function to be traced."""
 Groups = ReplicaGroups | str | Sequence[Sequence[int]] | None
-"""Replica groups: lists of ids, or text such as "[2,2]<=[4]"; empty for one group of all."""
+"""Replica groups: lists of ids, or text such as "[2,2]<=[4]".
+
+None or an empty list stands for one group of all devices.
+"""
 Precision = str | Sequence[str] | None
-"""`precision_config`: "default", "high" or "highest", or one of them per operand.
+"""`precision_config`: "default", "high" or "highest", or a list with one of these per operand.
 
 None stands for the default.
 """
 
 
 class Arguments:
-    """A computation that is being built: the base class with the methods that convert arguments."""
+    """A base class of builders, with the methods that convert arguments."""
 
     def __init__(self, state: ModuleState, computation: Computation) -> None:
         self._state = state
@@ -63,7 +66,7 @@ class Arguments:
     # ---- errors ---------------------------------------------------------------------------------
 
     def _refuse(self, violation: Violation, argument: str | None = None, op: OpDef | None = None) -> NoReturn:
-        """Raises BuilderError for the method that the user has called.
+        """Raises BuilderError for the method that the user called.
 
         The argument at fault is derived from the violation unless it is given.
         """
@@ -83,7 +86,7 @@ class Arguments:
 
     def _integer(self, value: Any, argument: str) -> int:
         try:
-            # In Python, truth values are integers; without `int`, they would be printed as words.
+            # In Python, bools are integers; without `int`, they would be printed as True and False.
             number = int(index(value))
         except TypeError:
             self._fail("S017", argument, f"expected an integer, found {type(value).__name__}")
@@ -103,7 +106,7 @@ class Arguments:
         except TypeError:
             self._fail("S017", argument, f"expected a list of integers, found {values!r:.60}")
         if numbers and not (min(numbers) >= _INT64_MIN and max(numbers) <= _INT64_MAX):
-            self._fail("S017", argument, f"{list(numbers)} has a number that does not fit in 64 bits")
+            self._fail("S017", argument, f"{list(numbers)} contains a number that does not fit in 64 bits")
         return numbers
 
     def _list(self, values: Any, argument: str) -> list[Any]:
@@ -116,13 +119,13 @@ class Arguments:
         return None if value is None else self._integer(value, argument)
 
     def _instance(self, value: Any, kind: type[Value], argument: str) -> Value:
-        """Returns the value. Raises BuilderError if it is of another type."""
+        """Returns the value unchanged. Raises BuilderError if it has another type."""
         if not isinstance(value, kind):
             self._fail("S017", argument, f"expected {kind.__name__}, found {type(value).__name__}")
         return value
 
     def _attributes(self, value: Any) -> dict[str, Any]:
-        """Returns attributes by their names in HLO text; None stands for no attributes."""
+        """Returns a dictionary of attributes by HLO name; None gives an empty dictionary."""
         if value is not None and not isinstance(value, Mapping):
             self._fail("S017", "attributes", f"expected Mapping, found {type(value).__name__}")
         return dict(value or {})
@@ -139,7 +142,7 @@ class Arguments:
         return tuple([number + rank if -rank <= number < 0 else number for number in self._integers(values, argument)])
 
     def _word(self, kind: str, value: Any, argument: str) -> str:
-        """Returns a word of an enum, in lowercase if XLA ignores case."""
+        """Returns a word of an enum, in lowercase if XLA ignores its case."""
         known = PRECISION if kind == "OperandPrecision" else ENUMS[kind]
         text: str = self._instance(value, str, argument)
         word = text.lower() if known.folds_case else text
@@ -149,7 +152,7 @@ class Arguments:
         return word
 
     def _accuracy(self, value: ResultAccuracy | str | None) -> dict[str, Any] | None:
-        """Returns the attribute `result_accuracy` for a mode or a record; None for the default."""
+        """Returns the `result_accuracy` attribute for a mode or a record; None for the default."""
         if value is None:
             return None
         if isinstance(value, str):
@@ -177,7 +180,7 @@ class Arguments:
         return ReplicaGroups(tuple([self._integers(group, "replica_groups") for group in groups])) if groups else NO_GROUPS
 
     def _group_sizes(self, value: Any) -> set[int]:
-        """Returns the sizes of the groups."""
+        """Returns the distinct sizes of the groups."""
         try:
             return {len(group) for group in self._groups(value).groups()}
         except Violation as violation:
@@ -199,7 +202,7 @@ class Arguments:
             self._refuse(violation, argument)
 
     def _closed(self, value: Called, argument: str) -> Computation:
-        """Returns a computation of the same module, which may be given as its finished builder."""
+        """Returns a computation of this module; `value` may also be its finished builder."""
         if isinstance(value, Arguments):
             name = value._computation.name
             self._require(not value._is_open, "S006", argument, f"computation '{name}' is not finished", "leave its with block first")
@@ -255,12 +258,12 @@ RENAMED: dict[str, dict[str, str]] = {
 }
 """Argument names of methods, by method and by the name of the operand or attribute in the op table.
 
-Only names that differ from those of the op table are listed.
+Only names that differ from the op table are listed.
 """
 
 
 def _argument(violation: Violation, method: str, op: OpDef | None) -> str:
-    """Returns the argument that a violation is about, by its name in XLA's documentation."""
+    """Returns the name, as in XLA's documentation, of the argument that a violation is about."""
     if not isinstance(violation.at, str) or not violation.at:
         return ""
     part_name = parse_part_name(violation.at)

@@ -1,9 +1,9 @@
-"""The broadcasting of elementwise operations, as defined by XLA's broadcasting semantics.
+"""Broadcasting for elementwise operations, as defined by XLA's broadcasting semantics.
 
-Scalars are broadcast to any shape. Operands of different ranks need `broadcast_dimensions`: the
-dimension of the larger operand for each dimension of the smaller one. Dimensions of size 1
-("degenerate" ones) are then repeated. Unlike NumPy, XLA infers no dimensions for operands of
-different ranks.
+Scalars are broadcast to any shape. Operands of different ranks need `broadcast_dimensions`, which
+maps each dimension of the operand of lower rank (the "smaller" one) to a dimension of the other
+(the "larger" one). Unlike NumPy, XLA does not infer this mapping. Finally, dimensions of size 1
+("degenerate" dimensions) are repeated.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["Expansion", "expansions", "in_dimensions"]
 
 
 class Expansion(Record):
-    """The expansion of one operand.
+    """The steps that expand one operand to the common shape.
 
-    It consists of a broadcast to `mapped`, and then a reshape and a broadcast to `result`; a shape
-    is None if its step is not needed. `dimensions` are those of the first broadcast; `kept` are the
-    dimensions of `mapped` that are not repeated.
+    The first step is a broadcast to `mapped` with the given `dimensions`. The second is a reshape
+    and a broadcast to `result`, which repeats all dimensions except those in `kept`. `mapped` or
+    `result` is None if its step is not needed.
     """
 
     mapped: Shape | None = None
@@ -39,7 +39,7 @@ _NOTHING = Expansion()
 
 @lru_cache(maxsize=4096)
 def expansions(lhs: Shape, rhs: Shape, broadcast_dimensions: tuple[int, ...] = ()) -> tuple[Expansion, Expansion]:
-    """Returns the expansions of two arrays to one shape.
+    """Returns the expansions of two arrays to a common shape.
 
     Raises Violation if the arrays are not compatible.
 
@@ -67,7 +67,8 @@ def expansions(lhs: Shape, rhs: Shape, broadcast_dimensions: tuple[int, ...] = (
 def _mapped(smaller: Shape, larger: Shape, dimensions: Sequence[int]) -> Shape:
     """Returns the shape of the smaller operand after its broadcast to the rank of the larger one.
 
-    It has its own sizes at `dimensions`, and those of the larger operand elsewhere.
+    Its sizes are those of the smaller operand at `dimensions`, and those of the larger operand
+    elsewhere.
     """
     if smaller.rank and len(dimensions) != smaller.rank:
         raise Violation("T001", "broadcast_dimensions", _missing_message(smaller, larger, dimensions), _meant(smaller, larger))
@@ -112,13 +113,13 @@ def _meant(smaller: Shape, larger: Shape) -> str | None:
 
 
 def _common_bounds(lhs: Shape, rhs: Shape, given: tuple[Shape, Shape]) -> list[Bound]:
-    """Returns the dimensions of the result: those of size 1 take the size of the other operand."""
+    """Returns the result's dimensions; a dimension of size 1 takes the other operand's size."""
     result: list[Bound] = []
     for k, (a, b) in enumerate(zip(bounds(lhs), bounds(rhs), strict=True)):
         if a[0] == b[0]:
             result.append((a[0], a[1] or b[1]))
         elif UNBOUNDED in (a[0], b[0]):
-            # An unbounded dimension has its size only at run time; inference decides on the result.
+            # An unbounded size is known only at run time; inference decides on the result.
             result.append((UNBOUNDED, True))
         elif 1 in (a[0], b[0]):
             result.append(b if a[0] == 1 else a)
@@ -141,7 +142,7 @@ def _expansion(mapped: Shape | None, shape: Shape, dimensions: tuple[int, ...], 
 
 
 def in_dimensions(operand: Shape, out_dim_size: Sequence[int], broadcast_dimensions: Sequence[int]) -> tuple[Shape, tuple[int, ...]]:
-    """Returns the shape of a broadcast_in_dim, and the operand's dimensions that are not repeated.
+    """Returns the result shape of broadcast_in_dim, and the operand dimensions it does not repeat.
 
     Raises Violation if the broadcast is not possible.
 

@@ -1,4 +1,4 @@
-"""The builder of modules."""
+"""The module builder."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ __all__ = ["Builder"]
 
 _MODES = VerifyModes()
 _ALIAS_KINDS = ("may-alias", "must-alias")
-# The maximum number of names that a misspelled one is compared with.
+# The maximum number of names to compare with a misspelled one.
 _MOST_COMPARED = 1000
 
 
 class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, InternalMethods, AsyncMethods, AnnotationMethods, HeaderMethods):
-    """A builder of a module, or of a computation of one.
+    """A builder for a module or for one of its computations.
 
     Each method adds an instruction and returns an `Op`. The methods are those of XLA's operation
     semantics, with the same arguments in the same order. Names that are Python keywords end in `_`.
     Operands are operations of the same builder, or numbers, lists and arrays, which become
     constants. Dimension numbers may be negative. A call with wrong arguments raises BuilderError,
     which names the argument and the line of the caller. The builder remains usable, but constants
-    that the failed call has already added stay in the computation, without users.
+    that the failed call had already added stay in the computation, without users.
 
     `name` is the name of the module, and of its entry computation unless `entry` is given.
     `replica_count` and `num_partitions` are written to the header. With `unique_names`, instruction
-    names are unique in the module; otherwise only in their computation, as in HLO text. With
-    `source_lines`, the metadata of instructions contains the file and the line of the caller.
-    `modes` are the modes of the verifier.
+    names are unique in the module; otherwise, they are unique only in their computation, as in HLO
+    text. With `source_lines`, the metadata of instructions contains the file and the line of the
+    caller. `modes` sets the verifier's modes.
 
     >>> b = Builder("demo", source_lines=False)
     >>> x = b.parameter(0, "f32[2,3]", "x")
@@ -102,9 +102,9 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
     def build(self, root: Any = None, *, check: bool = True) -> Module:
         """Finishes the module and returns it.
 
-        The result of the entry computation is `root`, or the operation given to `set_root`, or the
-        last operation. With `check`, the whole module is verified. Raises BuilderError if the
-        verifier finds errors or if a computation has no instructions.
+        The result of the entry computation is `root` if given, else the operation passed to
+        `set_root`, else the last operation. With `check`, the whole module is verified. Raises
+        BuilderError if the verifier finds errors or if a computation has no instructions.
 
         >>> b = Builder("demo")
         >>> b.build(b.constant(1.0) + 2.0)
@@ -119,7 +119,7 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
         if module.attributes.get("entry_computation_layout") is None:
             module.attributes["entry_computation_layout"] = entry.program_shape
         for pair in module.attributes.get("input_output_alias", ()):
-            # The verifier leaves this check to the parser, which a built module does not pass.
+            # The verifier leaves this check to the parser, but a built module is never parsed.
             for code, message in wrong_alias(pair, entry.root):
                 self._fail(code, "", message)
         if check:
@@ -170,13 +170,13 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
         source_lines: bool = False,
         modes: VerifyModes = _MODES,
     ) -> Self:
-        """Returns a builder that extends an existing module, through a Rewriter.
+        """Returns a builder that extends an existing module through a Rewriter.
 
-        It adds to the given computation, by default the entry computation. New instructions are
-        added at the end, or `before` the instruction of that name. Use the builder in a `with`
-        block: at the end of the block, the module is consistent and has been verified. `op` returns
-        existing instructions, and `replace` replaces them by new ones. Raises BuilderError if a
-        name is not known.
+        It adds new instructions to the given computation (by default, the entry computation),
+        either at the end or in front of the instruction named by `before`. Use the builder in a
+        `with` block: at the end of the block, the module is consistent and has been verified. `op`
+        returns existing instructions, and `replace` replaces them with new ones. Raises
+        BuilderError if a name is not known.
 
         >>> from hlotool.text.parse.parser import parse
         >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT r = f32[4] negate(p) }")
@@ -199,7 +199,7 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
         return builder
 
     def op(self, name: str) -> Op:
-        """Returns the operation of this name in the computation.
+        """Returns the operation with this name in the computation.
 
         Raises BuilderError if there is none.
 
@@ -217,7 +217,7 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
         return Op(self._innermost(), found)
 
     def replace(self, old: Op, new: Op) -> None:
-        """Replaces an operation of an existing module by a new one, and erases the old one.
+        """Replaces an operation of an existing module with a new one, and erases the old one.
 
         Raises BuilderError if their shapes differ. See `extend` for an example.
         """
@@ -250,7 +250,7 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
 
 
 def _at_caller(diagnostic: Diagnostic) -> Diagnostic:
-    """Returns the diagnostic, located at the call that made the instruction if known."""
+    """Returns the diagnostic, moved to the call that built the instruction if that is known."""
     if diagnostic.source_file is None or diagnostic.source_line is None:
         return diagnostic
     line = diagnostic.source_line
@@ -258,6 +258,6 @@ def _at_caller(diagnostic: Diagnostic) -> Diagnostic:
 
 
 def _decided(modes: VerifyModes) -> VerifyModes:
-    """Returns the modes with unset ones filled in: a module being built is not optimized."""
+    """Returns the modes with unset ones filled in for a module that is not optimized yet."""
     unset = {name: False for name in ("layout_sensitive", "layouts_kept", "allow_mixed_precision") if getattr(modes, name) is None}
     return replace(modes, **unset)

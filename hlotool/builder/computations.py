@@ -33,7 +33,7 @@ class ComputationMethods(GenericMethods):
 
     @property
     def parameters(self) -> tuple[Op, ...]:
-        """The parameters made so far, by number."""
+        """The parameters added so far, sorted by number."""
         return tuple([Op(self, x) for x in self._computation.parameters])
 
     def parameter(
@@ -41,8 +41,9 @@ class ComputationMethods(GenericMethods):
     ) -> Op:
         """Adds a parameter to the computation.
 
-        `parameter_replication` has a flag for each array in the parameter: True if all replicas
-        have the same values. Raises BuilderError for a number that is negative or already used.
+        `parameter_replication` contains a flag for each array in the parameter: True if all
+        replicas have the same values. Raises BuilderError for a number that is negative or already
+        used.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -64,11 +65,11 @@ class ComputationMethods(GenericMethods):
     def constant(self, literal: Operand | str, element_type: str | None = None, *, shape: ShapeLike | None = None) -> Op:
         """Adds a constant: a number, a nested list, a Literal or an array.
 
-        An array is any object with the buffer protocol or the attributes of NumPy's arrays. Numbers
-        become pred, s32, f32 or c64 unless `element_type` is given. With `shape`, the literal may
-        also be HLO text or the bytes of all elements: little-endian, in row-major order, with a
-        whole byte for each element of fewer than eight bits. Raises BuilderError for values that
-        the type cannot hold.
+        An array is any object that supports the buffer protocol or has the attributes of a NumPy
+        array. Numbers become pred, s32, f32 or c64 unless `element_type` is given. With `shape`,
+        the literal may also be HLO text or the bytes of all elements: little-endian, in row-major
+        order, with a whole byte for each element of fewer than eight bits. Raises BuilderError for
+        values that the type cannot hold.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -118,7 +119,7 @@ class ComputationMethods(GenericMethods):
     # ---- the result -----------------------------------------------------------------------------
 
     def set_root(self, value: Any) -> Op:
-        """Makes an operation the result of the computation, which is the last operation by default.
+        """Sets the result of the computation, which by default is the last operation.
 
         A list or a tuple of operands becomes a tuple.
 
@@ -165,11 +166,11 @@ class ComputationMethods(GenericMethods):
     # ---- called computations --------------------------------------------------------------------
 
     def computation(self, name: str, *parameters: ShapeLike, hidden: bool = False) -> Self:
-        """Returns a builder of a computation that this one can call.
+        """Returns a builder for a computation that the current one can call.
 
         The computation has parameters of the given shapes. It is finished at the end of a `with`
-        block. A `hidden` computation is printed only in the opcode of the `async-start` that calls
-        it, as in `slice-start`.
+        block. A `hidden` computation is printed only as part of the opcode of the `async-start`
+        that calls it, as in `slice-start`.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -194,7 +195,7 @@ class ComputationMethods(GenericMethods):
         return child
 
     def _hidden(self, name: str) -> Self:
-        """Returns a builder of a hidden computation.
+        """Returns a builder for a hidden computation.
 
         As in HLO text, its name and the names of its instructions may also be used elsewhere.
         """
@@ -223,10 +224,11 @@ class ComputationMethods(GenericMethods):
             self.finish()
 
     def finish(self, root: Any = None) -> Computation:
-        """Finishes a computation that others call, and adds it to the module.
+        """Finishes a called computation and adds it to the module.
 
-        The end of a `with` block does this, too. The result is `root`, or the operation given to
-        `set_root`, or the last operation. Raises BuilderError if the computation is empty.
+        The end of a `with` block does this, too. The result is `root` if given, else the operation
+        passed to `set_root`, else the last operation. Raises BuilderError if the computation is
+        empty.
 
         >>> from hlotool.builder.builder import Builder
         >>> c = Builder("demo").computation("negative", "f32[]")
@@ -245,9 +247,9 @@ class ComputationMethods(GenericMethods):
         return computation
 
     def trace(self, function: Callable[..., Any], *shapes: ShapeLike, name: str | None = None) -> Computation:
-        """Traces a function of operations, and returns the resulting computation.
+        """Traces a function on operations and returns the resulting computation.
 
-        The function is called with a parameter of each shape and returns the result; a list or a
+        The function is called with one parameter per shape and returns the result; a list or a
         tuple of operations becomes a tuple. Raises BuilderError if the function uses operations of
         other computations.
 
@@ -262,7 +264,7 @@ class ComputationMethods(GenericMethods):
         return self._traced(function, [self._shape(shape) for shape in shapes], name or _name_of(function))
 
     def _traced(self, function: Callable[..., Any], shapes: Sequence[Shape], name: str, arrange: Callable[..., Any] | None = None) -> Computation:
-        """Traces a function; `arrange`, if given, calls it with arguments made of parameters."""
+        """Traces a function; `arrange`, if given, calls it with arguments built from parameters."""
         child = self._child(name)
         names = _parameter_names(function, len(shapes))
         parameters = [child._emit(_PARAMETER, (), None, shape, k, names[k]) for k, shape in enumerate(shapes)]
@@ -277,14 +279,14 @@ class ComputationMethods(GenericMethods):
         return child.finish()
 
     def _called(self, value: Called, shapes: Iterable[Shape], argument: str) -> Computation:
-        """Returns a computation; a function is traced with parameters of these shapes."""
+        """Returns the given computation, or traces a function with parameters of these shapes."""
         if callable(value):
             return self._traced(value, tuple(shapes), _name_of(value, argument))
         return self._closed(value, argument)
 
 
 def _name_of(function: Callable[..., Any], otherwise: str = "computation") -> str:
-    """Returns the function's name if a computation can have it; for a lambda, `otherwise`."""
+    """Returns the function's name if it is legal for a computation, else `otherwise`."""
     name = getattr(function, "__name__", "").strip("_")
     return name if name.isidentifier() and name.isascii() and is_legal_name(name) else otherwise
 

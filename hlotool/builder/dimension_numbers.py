@@ -20,7 +20,7 @@ __all__ = [
 class DotDimensionNumbers(Record):
     """The contracting and batch dimensions of the operands of a dot.
 
-    The k-th of `lhs` is paired with the k-th of `rhs`.
+    Entry k of each `lhs` field is paired with entry k of the corresponding `rhs` field.
     """
 
     lhs_contracting_dimensions: Sequence[int] = ()
@@ -30,7 +30,7 @@ class DotDimensionNumbers(Record):
 
 
 class RaggedDotDimensionNumbers(Record):
-    """The dimensions of a dot, and the dimensions that are split into groups."""
+    """The dimension numbers of a ragged dot, with its ragged and group dimensions."""
 
     dot_dimension_numbers: DotDimensionNumbers
     lhs_ragged_dimensions: Sequence[int] = ()
@@ -78,7 +78,7 @@ class ConvolutionDimensionNumbers(Record):
 
     @property
     def dimensions(self) -> ConvolutionDimensions:
-        """The numbers as a value of the attribute `dim_labels`."""
+        """The dimension numbers as a value of the `dim_labels` attribute."""
         lhs = self.input_batch_dimension, self.input_feature_dimension, tuple(self.input_spatial_dimensions)
         kernel = self.kernel_input_feature_dimension, self.kernel_output_feature_dimension, tuple(self.kernel_spatial_dimensions)
         output = self.output_batch_dimension, self.output_feature_dimension, tuple(self.output_spatial_dimensions)
@@ -93,9 +93,9 @@ def _labels(letters: str, first: int, second: int, spatial: Sequence[int]) -> st
 
 
 def default_convolution_dimensions(spatial: int) -> ConvolutionDimensions:
-    """Returns the default order: batch, feature and spatial dimensions.
+    """Returns the default order of dimensions: batch, feature, spatial.
 
-    In the kernel, it is output feature, input feature and spatial dimensions.
+    The order in the kernel is output feature, input feature, spatial.
 
     >>> default_convolution_dimensions(2).text
     'bf01_oi01->bf01'

@@ -1,4 +1,7 @@
-"""Makes instructions: converts operands and attributes, infers and checks shapes, gives names."""
+"""Creates instructions from the arguments of builder methods.
+
+The methods convert operands and attributes, infer and check shapes, and assign names.
+"""
 
 from __future__ import annotations
 
@@ -36,24 +39,26 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 
 
 class Emitter(Arguments):
-    """A computation that is being built: the base class with the methods that make instructions."""
+    """A base class of builders, with the methods that create instructions."""
 
     def __init__(self, state: ModuleState, computation: Computation) -> None:
         super().__init__(state, computation)
         self._names = state.instruction_names if state.unique_names else NameTable()
-        # Parameters by number, and by opcode the tokens that order accesses to the host's queues.
+        # Parameters by number; tokens that order accesses to the host's queues, by opcode.
         self._numbers: dict[int, Instruction] = {}
         self._tokens: dict[str, Instruction] = {}
-        # True if each instruction comes after those that it depends on.
+        # True if each instruction comes after the instructions that it depends on.
         self._is_ordered = True
-        # For an existing module: its Rewriter, and the instruction to insert new ones before.
+        # For an existing module: its Rewriter, and the instruction that new ones are inserted
+        # before, or None to add them at the end.
         self._position: tuple[Rewriter, Instruction | None] | None = None
         self._inner: Emitter | None = None  # the builder of the function that is being traced
 
     def _innermost(self) -> Emitter:
-        """Returns the builder to whose computation instructions are added.
+        """Returns the builder whose computation receives new instructions.
 
-        A traced function may call the methods of the builders around it.
+        A traced function may also call the methods of an enclosing builder; these methods add
+        instructions to the function's own computation.
         """
         builder = self
         while builder._inner is not None:
@@ -73,9 +78,9 @@ class Emitter(Arguments):
         *,
         is_checked: bool = True,
     ) -> Op:
-        """Makes an instruction and appends it; without `shape`, the shape is inferred.
+        """Creates an instruction and appends it; the shape is inferred if it is not given.
 
-        Without `is_checked`, a shape is required. Raises BuilderError if the operands, the
+        If `is_checked` is False, a shape is required. Raises BuilderError if the operands, the
         attributes and the shape do not match.
         """
         state = self._state
@@ -96,8 +101,8 @@ class Emitter(Arguments):
         else:
             result, attribute_set = found
             if op.calls:
-                # The key has only the shapes of called computations, so the cached attributes may
-                # contain other computations.
+                # The key contains only the shapes of the called computations, so the cached
+                # attributes may refer to other computations of the same shapes.
                 attribute_set = _stored(op, given, shapes, result)
         if state.common:
             attribute_set = AttributeSet({**attribute_set, **state.common})
@@ -129,7 +134,7 @@ class Emitter(Arguments):
         )
 
     def _checked(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any], shape: Shape | None) -> Shape:
-        """Returns the result shape; in `attributes`, called computations are ProgramShapes.
+        """Returns the result shape; in `attributes`, ProgramShapes stand for called computations.
 
         Raises BuilderError for an instruction that inference or the verifier rejects.
         """
@@ -142,7 +147,7 @@ class Emitter(Arguments):
         state, rules = self._state, self._state.rules[op]
         require_operand_count(op, len(operands))
         if op.check_parsed is not None:
-            # Parsers reject some attributes even with their default values, so those are left out.
+            # The parser rejects some attributes even with default values, so defaults are omitted.
             attributes = {name: value for name, value in attributes.items() if not is_default(op, name, value, operands)}
             shape = op.check_parsed(shape, operands, attributes) or shape
         check = rules.expected
@@ -168,7 +173,7 @@ class Emitter(Arguments):
     def _required_shape(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> Shape:
         """Returns the result shape that the verifier requires.
 
-        It is used for opcodes whose shape XLA's parser does not infer correctly.
+        This is used for opcodes whose shape XLA's parser does not infer correctly.
         """
         required = self._state.rules[op].expected(operands[0], operands, attributes, self._state.modes) if operands else None
         if required is None:
@@ -179,7 +184,7 @@ class Emitter(Arguments):
     def _guessed(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any]) -> Shape:
         """Returns the result shape that XLA's parser infers.
 
-        It is used for opcodes for which the verifier takes the written shape into account.
+        This is used for opcodes whose written shape the verifier takes into account.
         """
         arguments = {name: as_op_argument(value, self._state.program_shape) for name, value in attributes.items()}
         try:
@@ -190,7 +195,7 @@ class Emitter(Arguments):
     def _required(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any], result: Shape) -> Shape:
         """Returns the result shape that the verifier requires.
 
-        It follows from a part of `result`, such as its element type.
+        Only a part of `result` matters for this, such as its element type.
         """
         try:
             shapes = tuple([x.shape for x in operands])
@@ -199,7 +204,7 @@ class Emitter(Arguments):
             self._refuse(violation, op=op)
 
     def rename(self, op: Op, name: str) -> None:
-        """Renames an instruction; a name that is in use gets a number.
+        """Renames an instruction; a name already in use gets a number.
 
         `Op.named` does the same. Raises BuilderError for a name that XLA does not accept.
         """
@@ -228,7 +233,10 @@ class Emitter(Arguments):
     # ---- operands -------------------------------------------------------------------------------
 
     def _operand(self, value: Any, argument: str, like: Shape | None = None) -> Instruction:
-        """Returns an operation's instruction, or a new constant; numbers get the type of `like`."""
+        """Returns the instruction of an operation, or a new constant for any other value.
+
+        Numbers get the element type of `like`.
+        """
         if isinstance(value, Op):
             target = self._innermost()
             if value.builder is target:
@@ -255,7 +263,7 @@ class Emitter(Arguments):
         return self._emit(_CONSTANT, (), None, literal.shape, literal).instruction
 
     def _operands(self, values: Any, argument: str, like: Sequence[Instruction] = ()) -> tuple[Instruction, ...]:
-        """Returns the instructions of a sequence of operands, or of a single one.
+        """Returns the instructions for a sequence of operands, or for a single operand.
 
         Numbers get the element type of the corresponding instruction of `like`.
         """
@@ -266,7 +274,7 @@ class Emitter(Arguments):
     # ---- broadcasting ---------------------------------------------------------------------------
 
     def _binary(self, op: OpDef, lhs: Any, rhs: Any, dimensions: Sequence[int] = (), attributes: dict[str, Any] | None = None) -> Op:
-        """Adds an elementwise operation of two operands, which are broadcast to one shape.
+        """Adds an elementwise operation on two operands, broadcasting them to a common shape.
 
         Numbers get the type of the other operand.
         """
@@ -304,9 +312,9 @@ class Emitter(Arguments):
         return self._emit(_BROADCAST, (x,), {"dimensions": ()}, shape).instruction
 
     def _repeated(self, x: Instruction, kept: Sequence[int], positions: Sequence[int], result: Shape) -> Instruction:
-        """Repeats an array along all dimensions except `kept`; the repeated ones have size 1.
+        """Repeats an array along all dimensions except `kept`; the others have size 1.
 
-        `positions` are the numbers of the kept dimensions in the result.
+        `positions` lists the positions of the kept dimensions in the result.
         """
         if len(kept) != x.shape.rank:
             sizes = bounds(x.shape)
@@ -325,7 +333,7 @@ class Emitter(Arguments):
 def _stored(op: OpDef, attributes: dict[str, Any], operands: tuple[Shape, ...], result: Shape) -> AttributeSet:
     """Returns the attributes that an instruction stores.
 
-    Attributes with their default values are left out; those that follow from the result are added.
+    Attributes with default values are left out; attributes that follow from the result are added.
     """
     stored = {name: value for name, value in attributes.items() if not is_default(op, name, value, operands)}
     for name, derive in op.derived.items():

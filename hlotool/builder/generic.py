@@ -1,4 +1,4 @@
-"""Makes instructions with any opcode, from attributes given by name."""
+"""Builds instructions with any opcode from attributes given by name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ASYNC_START = "async-start"
 
 
 class GenericMethods(Emitter):
-    """A method for instructions with any opcode of HLO."""
+    """A builder method for instructions with any HLO opcode."""
 
     def instruction(
         self,
@@ -44,12 +44,12 @@ class GenericMethods(Emitter):
         *,
         check: bool = True,
     ) -> Op:
-        """Adds an instruction with any opcode of HLO.
+        """Adds an instruction with any HLO opcode.
 
-        Attributes are given by their names in HLO text, as values or as HLO text. The shape is
-        inferred if it is not given. Raises BuilderError if the operands, the attributes or the
-        shape do not fit the opcode; without `check`, this is left to `build`, and a shape must be
-        given.
+        The keys of `attributes` are names from HLO text; its values may be Python values or HLO
+        text. The shape is inferred if it is not given. Raises BuilderError if the operands, the
+        attributes or the shape do not fit the opcode. If `check` is False, a shape must be given,
+        and this check is left to `build`.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -83,14 +83,14 @@ class GenericMethods(Emitter):
         return self._emit(op, parts, values, None if shape is None else self._shape(shape), is_checked=check)
 
     def _continued(self, x: Instruction, argument: str) -> Computation:
-        """Returns the computation of the asynchronous call that an update or a done continues."""
+        """Returns the computation of the asynchronous call that an update or done continues."""
         begun = producer(x, {})
         if begun is None or not begun.called:
             self._fail("A003", argument, f"expected the result of '{_ASYNC_START}' or its update, got that of '{x.op.name}'")
         return begun.called[0]
 
     def _value(self, kind: str, name: str, value: Any) -> Any:
-        """Converts a value in any form that users may give to an attribute of this kind."""
+        """Converts a value, given in any form that users may write, to an attribute value."""
         convert = _CONVERSIONS.get(kind)
         if convert is not None:
             return convert(self, value, name)
@@ -115,7 +115,7 @@ _LISTS: dict[str, type] = {
     "SliceRanges": SliceRange,
     "Window": WindowDimension,
 }
-"""The types of attributes, and of the elements of list attributes, given as stored or as text."""
+"""The types of attributes or, for lists, of their elements. All may also be given as text."""
 
 _CONVERSIONS: dict[str, Callable[[GenericMethods, Any, str], Any]] = {
     "Int": GenericMethods._integer,

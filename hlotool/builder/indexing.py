@@ -15,10 +15,10 @@ __all__ = ["Part", "part_of"]
 
 
 class Part(Record):
-    """The slice and the reshape that take a part of an array.
+    """The slice and the reshape that extract a part of an array.
 
-    `ranges` is None if the part has all elements; `dimensions` is None if no dimension is removed
-    or added.
+    `ranges` is None if the part contains all elements; `dimensions` is None if no dimension is
+    removed or added.
     """
 
     ranges: tuple[SliceRange, ...] | None = None
@@ -30,7 +30,7 @@ def part_of(shape: Shape, index: Any) -> Part:
     """Returns the part of an array that an index selects, as in Python.
 
     The index consists of integers, slices, `...` and None, which adds a dimension. Raises Violation
-    for indices that are out of range or of another kind, and for steps that are not positive.
+    for indices that are out of range or of another type, and for steps that are not positive.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> part_of(array_shape("f32", (4, 6)), (1, slice(None, None, 2))).dimensions
@@ -64,7 +64,7 @@ def part_of(shape: Shape, index: Any) -> Part:
 
 
 def _without_ellipsis(entries: list[Any], shape: Shape) -> list[Any]:
-    """Returns the entries with a full slice for each dimension that `...` or the end leaves out."""
+    """Returns the entries, with full slices for dimensions omitted by `...` or at the end."""
     positions = [k for k, entry in enumerate(entries) if entry is Ellipsis]
     if len(positions) > 1:
         raise Violation("T025", "index", "an index can have only one '...'")

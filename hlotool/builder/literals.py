@@ -1,6 +1,6 @@
-"""Makes literals of Python numbers, nested lists and arrays.
+"""Converts Python numbers, nested lists and arrays to literals.
 
-An array is any object with the buffer protocol or the attributes of NumPy's arrays.
+An array is any object that supports the buffer protocol or has the attributes of a NumPy array.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["as_literal", "extreme_literal", "shaped_literal"]
 
-# Kinds of the format characters of buffers (see `struct`); the item size completes the type.
+# Type prefixes by buffer format character (see `struct`); the item size completes the type name.
 _FORMAT_KINDS = {**dict.fromkeys("bhilqn", "s"), **dict.fromkeys("BHILQN", "u"), **dict.fromkeys("efd", "f")}
 _COMPLEX_FORMATS = {"Zf": "c64", "Zd": "c128"}
 _TRUTH = "?"
 _ARRAY_CODES = {8: "b", 16: "h", 32: "i", 64: "q"}
 _NAMES = {"bool": "pred", "complex64": "c64", "complex128": "c128", "bfloat16": "bf16"}
 _PREFIXES = (("float8_", "f8"), ("float6_", "f6"), ("float4_", "f4"), ("float", "f"), ("uint", "u"), ("int", "s"))
-# The default element types of Python's numbers, from narrow to wide.
+# The default element types of Python numbers, from narrow to wide.
 _DEFAULTS: tuple[tuple[type, str], ...] = ((bool, "pred"), (int, "s32"), (float, "f32"), (complex, "c64"))
 _NUMBER = (int, float, complex)
 _NUMBER_TYPES = frozenset({bool, *_NUMBER})
@@ -40,9 +40,9 @@ _NUMBER_TYPES = frozenset({bool, *_NUMBER})
 def as_literal(value: Any, element_type: str | None = None) -> Literal:
     """Returns the literal for a number, a nested list of numbers, an array or a Literal.
 
-    Numbers become pred, s32, f32 or c64 unless `element_type` is given, and arrays keep their
-    types. Raises Violation for lists of different lengths, for values that the type cannot hold,
-    and for other objects.
+    Unless `element_type` is given, numbers become pred, s32, f32 or c64, and arrays keep their
+    type. Raises Violation for lists of different lengths, for values that the type cannot hold,
+    and for objects of any other type.
 
     >>> as_literal([[1, 2], [3, 4]], "s8").shape.text
     's8[2,2]{1,0}'
@@ -55,7 +55,7 @@ def as_literal(value: Any, element_type: str | None = None) -> Literal:
     if isinstance(value, Literal):
         return _converted(value, element_type)
     if type(value) in _NUMBER_TYPES:
-        # In the cache's key, the text distinguishes 0.0 from -0.0, and truth values from numbers.
+        # As part of the cache key, the text distinguishes 0.0 from -0.0 and True from 1.
         return _number_literal(value, repr(value), element_type)
     if not isinstance(value, (*_NUMBER, list, tuple)):
         return _converted(_array_literal(value), element_type)
@@ -63,10 +63,10 @@ def as_literal(value: Any, element_type: str | None = None) -> Literal:
 
 
 def shaped_literal(value: Any, shape: Shape) -> Literal:
-    """Returns the literal of this shape for HLO text, the bytes of its elements, or other values.
+    """Returns a literal of the given shape.
 
-    Other values are those that `as_literal` takes. Raises Violation for values that the shape
-    cannot hold.
+    `value` is HLO text, the bytes of the elements, or any value that `as_literal` accepts. Raises
+    Violation for values that the shape cannot hold.
 
     >>> shaped_literal(b"\\1\\2", array_shape("s8", (2,))) == shaped_literal("{1, 2}", array_shape("s8", (2,)))
     True
@@ -98,7 +98,7 @@ def _list_literal(value: Any, element_type: str | None) -> Literal:
 
 
 def extreme_literal(element_type: str, *, largest: bool) -> Literal:
-    """Returns the smallest or the largest value of a type: an infinity if the type has them.
+    """Returns the smallest or the largest value of a type: an infinity if the type has one.
 
     Raises Violation for complex types, whose values have no order.
 
@@ -120,7 +120,7 @@ def extreme_literal(element_type: str, *, largest: bool) -> Literal:
 
 
 def _element(name: Any) -> ElementType:
-    """Returns the element type of this name. Raises Violation if arrays cannot have it."""
+    """Returns the element type with this name. Raises Violation if no array can have it."""
     element = ELEMENT_TYPES.get(name) if isinstance(name, str) else None
     if element is None or not element.bits:
         raise Violation("S036", "element_type", f"'{name}' is not an element type of arrays")
@@ -136,7 +136,7 @@ def _finite_extreme(element: ElementType, *, largest: bool) -> float:
 
 
 def _flattened(value: Any) -> tuple[tuple[int, ...], list[Any]]:
-    """Returns the sizes of a nested list, and its numbers in order."""
+    """Returns the dimension sizes of a nested list, and its numbers in order."""
     sizes: list[int] = []
     level: list[Any] = [value]
     while level and isinstance(level[0], (list, tuple)):
@@ -145,7 +145,7 @@ def _flattened(value: Any) -> tuple[tuple[int, ...], list[Any]]:
             shown = " and ".join(count(length, "element") for length in sorted(lengths))
             differ = "mix numbers and lists" if -1 in lengths else f"differ in length: {shown}"
             what = "values" if -1 in lengths else "lists"
-            raise Violation("S030", "literal", f"the {what} at depth {len(sizes)} {differ}", "give all lists of a level the same length")
+            raise Violation("S030", "literal", f"the {what} at depth {len(sizes)} {differ}", "give all lists at the same depth the same length")
         sizes.append(len(level[0]))
         level = [part for whole in level for part in whole]
     for part in level:
@@ -157,7 +157,7 @@ def _flattened(value: Any) -> tuple[tuple[int, ...], list[Any]]:
 def _default_type(numbers: Sequence[Any]) -> str:
     """Returns the type of the widest number: pred, s32, f32 or c64."""
     kinds = [max((k for k, (kind, _) in enumerate(_DEFAULTS) if isinstance(number, kind)), default=2) for number in numbers]
-    # In Python, a truth value is also an integer; here it is the narrower type, pred.
+    # In Python, a bool is also an int; here it has the narrower type, pred.
     kinds = [0 if isinstance(number, bool) else kind for number, kind in zip(numbers, kinds, strict=True)]
     return _DEFAULTS[max(kinds, default=2)][1]
 
@@ -210,8 +210,8 @@ def _check_kind(element: ElementType, number: Any) -> None:
 def _array_literal(value: Any) -> Literal:
     """Returns the literal for an array.
 
-    It reads the array by the buffer protocol or, for types that buffers do not support, by the
-    attributes of NumPy's arrays.
+    The array is read through the buffer protocol or, for types that buffers do not support, through
+    the attributes of a NumPy array.
     """
     try:
         view = memoryview(value)
@@ -225,7 +225,7 @@ def _array_literal(value: Any) -> Literal:
 
 
 def _buffer_type(code: str) -> Callable[[int], str] | None:
-    """Returns a function from the size of an element to its type; None for non-numeric formats."""
+    """Returns a function from item size to element type; None for non-numeric formats."""
     bare = code.lstrip("@=<>!")
     if bare == _TRUTH:
         return lambda size: "pred"
@@ -255,9 +255,9 @@ def _named_array(value: Any) -> Literal:
 
 
 def _whole_bytes(element: ElementType) -> bytes:
-    """Returns a table from the bytes of an array with a narrow type to the bytes of a literal.
+    """Returns a translation table from the bytes of a narrow array to the bytes of a literal.
 
-    ml_dtypes does not define the upper bits of such bytes.
+    ml_dtypes leaves the upper bits of the array's bytes undefined.
     """
     mask, top = (1 << element.bits) - 1, 1 << (element.bits - 1)
     extension = 0xFF & ~mask if element.kind == "signed" else 0
@@ -265,7 +265,7 @@ def _whole_bytes(element: ElementType) -> bytes:
 
 
 def _element_type_name(name: str) -> str:
-    """Returns the HLO name of a type of NumPy or ml_dtypes.
+    """Returns the HLO name of a NumPy or ml_dtypes type.
 
     >>> _element_type_name("float8_e4m3fn"), _element_type_name("uint4"), _element_type_name("bfloat16")
     ('f8e4m3fn', 'u4', 'bf16')
@@ -277,7 +277,7 @@ def _element_type_name(name: str) -> str:
 
 
 def _converted(literal: Literal, element_type: str | None) -> Literal:
-    """Returns the literal with its values in another type, which must be able to hold them."""
+    """Converts the values of a literal to another type, which must be able to hold them."""
     if element_type is None or literal.shape.element_type == element_type:
         return literal
     element = ELEMENT_TYPES[element_type]

@@ -1,6 +1,6 @@
-"""Names of opcodes and order of their arguments in XLA's documentation.
+"""Builder methods for opcodes: their names and argument order, as in XLA's documentation.
 
-A method whose name is not listed here has the name of its opcode.
+If an opcode is not in `METHODS`, its method has the opcode's name, with `_` in place of `-`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ METHODS: dict[str, str] = {
     "topk": "top_k",
     "while": "while_",
 }
-"""The method that makes an instruction, by its opcode."""
+"""The names of the builder methods, by opcode."""
 
 SIGNATURES: dict[str, str] = {
     "batch-norm-grad": "operand scale batch_mean=mean batch_var=variance grad_output epsilon feature_index",
@@ -56,10 +56,11 @@ SIGNATURES: dict[str, str] = {
     "topk": "operand k largest",
     "triangular-solve": "a b left_side lower unit_diagonal transpose_a",
 }
-"""Arguments of methods that only pass them on, in the order of XLA's documentation.
+"""Arguments of methods that only forward them, in the order of XLA's documentation.
 
-`batch_mean=mean` renames an operand or an attribute. These methods, and those of elementwise
-opcodes, are generated. All other methods are in `builder.composites`.
+An entry such as `batch_mean=mean` renames an operand or attribute. These methods, the methods in
+`INTERNAL` and the methods for elementwise opcodes are generated; all other methods are in
+`builder.composites`.
 """
 
 INTERNAL: dict[str, str] = {
@@ -77,11 +78,11 @@ INTERNAL: dict[str, str] = {
     "domain": "operand domain",
     "fusion": "operands kind calls output_to_operand_aliasing",
 }
-"""Arguments of methods for opcodes that appear in dumps but that users are not meant to write."""
+"""Arguments of methods for opcodes that appear in dumps but are not meant for users."""
 
 
 def method_name(opcode: str) -> str:
-    """Returns the name of the method that makes an instruction with this opcode.
+    """Returns the name of the method that adds an instruction with this opcode.
 
     >>> method_name("negate"), method_name("shift-left")
     ('neg', 'shift_left')

@@ -1,4 +1,4 @@
-"""The results of a builder's methods, which support Python's operators."""
+"""The operations that builder methods return; they support Python's operators."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Op:
     """
 
     __slots__ = ("builder", "instruction")
-    # Makes NumPy's arrays defer to the operators of this class.
+    # Makes NumPy arrays defer to the operators of this class.
     __array_ufunc__ = None
     __array_priority__ = 1000
 
@@ -65,7 +65,7 @@ class Op:
         return f"<op {self.instruction.name} = {self.instruction.shape.text_without_layout} {self.instruction.op.name}>"
 
     def named(self, name: str) -> Op:
-        """Renames the instruction and returns the operation; a name that is in use gets a number.
+        """Renames the instruction and returns the operation; a name already in use gets a number.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -226,7 +226,9 @@ class Op:
     # ---- elements and parts ---------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Op:
-        """Returns an element of a tuple, or a part of an array given by numbers, slices and `...`.
+        """Returns an element of a tuple, or a part of an array.
+
+        The part is selected by numbers, slices, `...` and None.
 
         >>> from hlotool.builder.builder import Builder
         >>> x = Builder("demo").parameter(0, "f32[4,6,2]", "x")
@@ -239,7 +241,7 @@ class Op:
         return self._apply("get_tuple_element", self, index + len(self.shape.elements) if from_end else index)
 
     def __iter__(self) -> Iterator[Op]:
-        """Returns an iterator over the elements of a tuple, which makes tuples unpackable."""
+        """Returns an iterator over the elements of a tuple, so that tuples can be unpacked."""
         if not self.shape.is_tuple:
             self.builder._refuse(Violation("T069", "operand", f"{self.shape.text_without_layout} is not a tuple, so it cannot be unpacked"))
         return iter([self._apply("get_tuple_element", self, k) for k in range(len(self.shape.elements))])

@@ -22,14 +22,14 @@ from hlotool.shapes.shape import ProgramShape, Shape
 __all__ = ["Frame", "ModuleState", "caller", "error_at"]
 
 _PACKAGE = str(Path(__file__).parent)
-# Messages do not name Python's operators but the methods that they call.
+# Messages name the methods that Python's operators call, not the operators.
 _OPERATORS = str(Path(__file__).with_name("op.py"))
-# The maximum number of distinct calls that are remembered; most calls of a program repeat others.
+# The maximum number of distinct calls in the cache; most calls in a program repeat earlier ones.
 _MOST_REMEMBERED = 100_000
 
 
 class Frame:
-    """The call of a builder's method: the line of the caller, and the name of the method."""
+    """A call to a builder method: the caller's frame and the name of the method."""
 
     __slots__ = ("caller", "method")
 
@@ -39,7 +39,7 @@ class Frame:
 
 
 def caller(depth: int = 1) -> Frame:
-    """Returns the innermost frame outside of this package, and the method that it called."""
+    """Returns the innermost frame outside this package and the method that it called."""
     frame: FrameType | None = sys._getframe(depth)
     method = ""
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
@@ -84,7 +84,7 @@ class ModuleState:
 
     def __init__(self, module: Module, modes: VerifyModes, *, source_lines: bool, unique_names: bool = True) -> None:
         self.module = module
-        # True if instruction names are unique in the module, not only in their computations.
+        # True if instruction names are unique in the whole module, not only in each computation.
         self.unique_names = unique_names
         self.modes = modes
         self.source_lines = source_lines
@@ -99,16 +99,16 @@ class ModuleState:
         self.rules: Memo[OpDef, ResultRules] = Memo(ResultRules)
         self._program_shapes: Memo[Computation, ProgramShape] = Memo(lambda computation: computation.program_shape)
         self.computations: dict[Computation, None] = dict.fromkeys(module.computations)
-        # Attributes and metadata applied to every instruction made inside a `with` block.
+        # Attributes and metadata applied to every instruction built inside a `with` block.
         self.common: dict[str, Any] = {}
         self.op_name = ""
         self.op_type = ""
         self._texts: dict[tuple[Any, int, str, str], str | None] = {}
 
     def program_shape(self, computation: Computation) -> ProgramShape:
-        """Returns the shapes of a computation, cached unless the module is being edited.
+        """Returns the program shape of a computation, cached unless the module is being edited.
 
-        In a new module, they do not change after the computation is finished.
+        In a new module, the shape of a finished computation does not change.
         """
         return self._program_shapes[computation] if self.rewriter is None else computation.program_shape
 
@@ -119,7 +119,7 @@ class ModuleState:
         self.results[key] = (shape, attributes)
 
     def metadata_text(self) -> str | None:
-        """Returns the metadata for a new instruction, with the caller's line if it is recorded."""
+        """Returns the metadata for a new instruction, with the caller's line if recorded."""
         if not self.source_lines:
             if not (self.op_name or self.op_type):
                 return None

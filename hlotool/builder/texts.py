@@ -1,4 +1,4 @@
-"""Reads values given as text, such as shapes and attributes, with the parser."""
+"""Uses the parser to read values given as text, such as shapes and attributes."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from hlotool.text.parse.shapes import shape as parsed_shape
 __all__ = ["ShapeLike", "as_attribute", "as_module_attribute", "as_shape", "as_stack_tables", "make_shape"]
 
 ShapeLike = Shape | str
-"""A shape, or its text: `f32[2,3]{1,0}`."""
+"""A shape or its text, such as `f32[2,3]{1,0}`."""
 
 
 _ANY_COMPUTATION = "ENTRY e { ROOT r = () tuple() }"
-# Errors to ignore: the header's statements about the entry do not match this stand-in.
+# Errors to ignore: this stand-in does not match what the header says about the entry computation.
 _ABOUT_ENTRY = frozenset({"M004"})
 
 
 def as_shape(shape: ShapeLike) -> Shape:
-    """Returns the shape for a text; shapes are returned unchanged.
+    """Parses a shape given as text; returns a Shape unchanged.
 
     Raises Violation if the text is not a shape.
 
@@ -47,10 +47,11 @@ def as_shape(shape: ShapeLike) -> Shape:
 
 
 def make_shape(element_type: str, dimensions: Any = (), minor_to_major: Any = None, *, dynamic: Any = ()) -> Shape:
-    """Returns the shape of an array: sizes in the order of dimension numbers, by default row-major.
+    """Returns an array shape; the layout is row-major unless `minor_to_major` is given.
 
-    `dynamic` contains the numbers of the dynamic dimensions. Raises HlotoolError for an unknown
-    type, for negative sizes, and if `minor_to_major` is not a permutation of the dimensions.
+    `dimensions` lists the sizes in the order of the dimension numbers, and `dynamic` the numbers of
+    the dynamic dimensions. Raises HlotoolError for an unknown type, for negative sizes, and if
+    `minor_to_major` is not a permutation of the dimensions.
 
     >>> make_shape("f32", [2, 3]).text, make_shape("f32", [2, 3], [0, 1], dynamic=[1]).text
     ('f32[2,3]{1,0}', 'f32[2,<=3]{0,1}')
@@ -71,13 +72,13 @@ def as_attribute(name: str, text: str, kind: str | None = None, shape: str = "f3
     """Returns the value of an attribute given as text.
 
     `shape` is the result shape of the instruction. `kind` is the attribute's kind in its opcode; it
-    is needed if opcodes have several attributes with this name. Raises Violation if the text cannot
+    is needed if attributes of different kinds share this name. Raises Violation if the text cannot
     be read.
 
     >>> as_attribute("sharding", "{devices=[2,1]0,1}").text
     '{devices=[2,1]0,1}'
     """
-    # Lenient, since no opcode has all attributes. The name selects the grammar of the text.
+    # Lenient, because no opcode has all attributes. The attribute's name selects the grammar.
     module = parse(f"ENTRY e {{ ROOT r = {shape} parameter(0), {name}={text} }}", strict=False)
     root = module.entry.root
     attributes = dict(root.attributes) if root.metadata_text is None else {**root.attributes, "metadata": root.metadata}
@@ -95,14 +96,14 @@ def as_attribute(name: str, text: str, kind: str | None = None, shape: str = "f3
 
 
 def _kind_of(name: str) -> str:
-    """Returns the kind of the first attribute found with this name, in any opcode."""
+    """Returns the kind of the first attribute with this name found in any opcode."""
     tables: list[dict[str, AttributeSpec]] = [COMMON_ATTRIBUTES, *(op.attributes for op in OPS.values())]
     return next(table[name].kind for table in tables if name in table)
 
 
 @lru_cache(maxsize=64)
 def as_module_attribute(name: str, text: str) -> Any:
-    """Returns the value of a module header's attribute given as text.
+    """Returns the value of a module header attribute given as text.
 
     Raises Violation if the text cannot be read.
 
@@ -117,7 +118,7 @@ def as_module_attribute(name: str, text: str) -> Any:
 
 
 def as_stack_tables(text: str) -> str:
-    """Returns the canonical text of the stack frame tables, FileNames to StackFrames.
+    """Returns the canonical text of the stack frame tables, from FileNames to StackFrames.
 
     Raises Violation if they cannot be read.
 

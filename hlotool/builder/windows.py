@@ -1,4 +1,4 @@
-"""Makes windows from sizes, strides, dilations and padding, which may be SAME or VALID."""
+"""Builds windows from sizes, strides, dilations and padding (explicit, SAME or VALID)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def window_of(
     window_dilations: Sequence[int] | None = None,
     window_reversal: Sequence[bool] | None = None,
 ) -> tuple[WindowDimension, ...]:
-    """Returns the window for an area with these sizes.
+    """Returns a window of the given sizes over an area.
 
-    SAME pads for ceil(area / stride) positions, and VALID does not pad. Raises Violation if the
-    lists have different lengths.
+    SAME pads the area so that the window has ceil(area / stride) positions; VALID does not pad.
+    Raises Violation if the lists have different lengths.
 
     >>> [(w.padding_low, w.padding_high) for w in window_of([5], [3], [2], "SAME")]
     [(1, 1)]
@@ -58,7 +58,7 @@ def _dilated(size: int, dilation: int) -> int:
 
 def _pairs(padding: Padding, spans: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
     if isinstance(padding, str):
-        # C++ names are accepted, too: kSame.
+        # Also accepts the C++ names, such as kSame.
         word = padding.upper().removeprefix("K")
         if word not in (_SAME, _VALID):
             raise Violation("S018", "padding", f"'{padding}' is neither SAME nor VALID", "or give (low, high) for each dimension")
@@ -69,7 +69,7 @@ def _pairs(padding: Padding, spans: Sequence[tuple[int, int, int]]) -> list[tupl
 
 
 def _same(area: int, size: int, stride: int) -> tuple[int, int]:
-    """Returns the padding for ceil(area / stride) positions; an odd element goes at the end."""
+    """Returns the padding for ceil(area / stride) positions, with any odd element at the end."""
     if stride < 1:
         return 0, 0
     total = max((-(-area // stride) - 1) * stride + size - area, 0)

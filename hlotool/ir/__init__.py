@@ -1,4 +1,4 @@
 """The intermediate representation: modules, computations and instructions.
 
-Its modules make, edit, copy, compare and walk them.
+The Python modules of this package create, edit, copy, compare and walk these objects.
 """

@@ -1,4 +1,4 @@
-"""Follows asynchronous operations backwards, from an update or done to its start."""
+"""Follows asynchronous operations backward, from an update or done to its start."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def loops_by_parameter(module: Module) -> dict[Instruction, Instruction]:
 def producer(value: Instruction, loops: Loops, start: str = "async-start") -> Instruction | None:
     """Returns the start or update that a value comes from, or None if it comes from neither.
 
-    The search goes backwards through tuples, barriers, copies, markers and loops. Without `loops`,
+    The search goes backward through tuples, barriers, copies, markers and loops. Without `loops`,
     it ends at parameters. `start` is the opcode of the start.
 
     >>> from hlotool.text.parse.parser import parse
@@ -76,7 +76,7 @@ def producer(value: Instruction, loops: Loops, start: str = "async-start") -> In
 def passes_on(x: Instruction) -> bool:
     """Returns whether an instruction may pass the whole value of a start on to the done.
 
-    The value is its operand.
+    The value of the start is the operand of the instruction.
     """
     if x.op.name == "custom-call":
         return x.attributes["custom_call_target"] in MARKER_TARGETS
@@ -124,7 +124,7 @@ _STEPS: dict[str, Callable[[Instruction, _Path, Loops], Sequence[_Source]]] = {
 UNBOUND = array_shape("f32", (1,))
 """A placeholder shape, recognized by identity, for an operand that an update will provide later.
 
-It is the shape of a parameter of the operation's hidden computation.
+It stands for the shape of a parameter in the operation's hidden computation.
 """
 
 

@@ -9,9 +9,9 @@ __all__ = ["NO_ATTRIBUTES", "AttributeSet"]
 
 
 class AttributeSet(dict[str, Any]):
-    """The attributes of an instruction by text name, as an immutable dictionary.
+    """An immutable dictionary of an instruction's attributes, by their names in HLO text.
 
-    Instructions with equal attributes can share it.
+    Instructions with equal attributes can share one set.
 
     >>> attributes = AttributeSet({"index": 1})
     >>> attributes["index"], attributes.get("dimensions", ())

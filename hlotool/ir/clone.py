@@ -1,8 +1,8 @@
-"""Copies modules, computations and instructions, and converts modules to and from pickle's state.
+"""Copies modules, computations and instructions, and converts modules for pickling.
 
 Copies share shapes, literals and op definitions; instructions and computations are new. Nothing
-here recurses, since chains of operands can be deeper than Python's stack. `ir.model` imports this
-module, so classes are taken from the objects to copy.
+here recurses, because chains of operands can be deeper than Python's stack. Since `ir.model`
+imports this module, classes are taken from the objects to copy.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Module: TypeAlias = Any
 __all__ = ["ModuleState", "clone_computation", "clone_instruction", "clone_module", "module_from_state", "state_of_module", "with_nodes_replaced"]
 
 set_field = object.__setattr__
-"""Sets a field of an instruction and keeps its offsets in the source."""
+"""Sets a field of an instruction without resetting its offsets in the source."""
 
 
 def clone_instruction(x: Instruction) -> Instruction:
-    """Returns a copy of an instruction, with the same operands, that belongs to no computation."""
+    """Copies an instruction; the copy has the same operands and belongs to no computation."""
     return type(x)(x.name, x.op, x.shape, x.operands, x.attributes, x.immediate, x.metadata_text, x.backend_config, x.start, x.end)
 
 
 def clone_computation(computation: Computation, name: str | None = None) -> Computation:
-    """Returns a copy of a computation and its instructions that belongs to no module.
+    """Copies a computation and its instructions; the copy belongs to no module.
 
     The copy calls the same computations as the original.
 
@@ -78,7 +78,7 @@ def _empty_copy(computation: Computation, name: str) -> Computation:
 class _Copies:
     """Copies of some computations and their instructions.
 
-    Computations and instructions are keyed by the original, attribute sets by its identity.
+    Computations and instructions are keyed by the original, attribute sets by its id.
     """
 
     def __init__(self, computations: dict[Computation, Computation]) -> None:
@@ -87,7 +87,7 @@ class _Copies:
         self.attributes: dict[int, AttributeSet] = {}
 
     def fill(self) -> None:
-        """Copies the instructions; references to anything outside these computations are kept."""
+        """Copies the instructions; references to objects outside the computations are unchanged."""
         instructions = self.instructions
         for computation, copy in self.computations.items():
             copy.instructions = [clone_instruction(x) for x in computation.instructions]
@@ -113,7 +113,7 @@ class _Copies:
 
 
 class _NodeReference(NamedTuple):
-    """The number of a node in textual order, which replaces the node in attribute values."""
+    """The number of a node in textual order, which replaces the node in pickled attributes."""
 
     is_computation: bool
     number: int
@@ -142,7 +142,7 @@ _HEADER = ("name", "source", "attributes", "attribute_starts", "stack_tables_tex
 
 
 def state_of_module(module: Module) -> ModuleState:
-    """Returns the state of a module; `module_from_state` makes an equal module from it."""
+    """Returns the state of a module; `module_from_state` builds an equal module from it."""
     computations = {computation: k for k, computation in enumerate(module.computations)}
     instructions = {x: k for k, x in enumerate(module.all_instructions())}
     references: dict[Any, Any] = {node: _NodeReference(True, k) for node, k in computations.items()} | {
@@ -159,7 +159,7 @@ def state_of_module(module: Module) -> ModuleState:
         return number
 
     def number_in_notes(values: AttributeSet) -> int | None:
-        # The spelling of a call whose computation has been erased gets no number.
+        # Attributes in notes get no number if they refer to a computation that has been erased.
         with suppress(KeyError):
             return number_of(values)
         return None
@@ -181,7 +181,7 @@ def state_of_module(module: Module) -> ModuleState:
 
 
 def module_from_state(state: ModuleState) -> Module:
-    """Makes a new module from a state."""
+    """Returns a new module built from a state."""
     make_module, make_computation, make_instruction, make_attributes = state.types
     module = make_module(state.header["name"])
     for name, value in state.header.items():
@@ -214,7 +214,7 @@ _LINKED_FIELDS = ("operands", "attributes", "immediate", "metadata_text", "backe
 def with_nodes_replaced(value: Any, kind: type, replacement: Callable[[Any], Any]) -> Any:
     """Replaces every object of the class `kind` in an attribute's value.
 
-    `kind` is the class of nodes, or that of references to them.
+    `kind` is the class of nodes or the class of references to nodes.
     """
     if isinstance(value, kind):
         return replacement(value)

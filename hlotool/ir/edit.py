@@ -55,9 +55,9 @@ class Rewriter(InstructionEdits):
     def add_computation(self, computation: Computation | str) -> Computation:
         """Adds a computation to the module and returns it.
 
-        It is a computation that belongs to no module, or a new empty one with the given name. The
-        computations that it calls must already be in the module. Names already in use get a number:
-        `f.1`.
+        `computation` is a computation that belongs to no module, or the name of a new, empty one.
+        The computations that it calls must already be in the module. Names already in use get a
+        number, as in `f.1`.
         """
         if isinstance(computation, str):
             computation = Computation(computation)
@@ -77,7 +77,7 @@ class Rewriter(InstructionEdits):
     def clone_computation(self, computation: Computation, suffix: str = "clone") -> Computation:
         """Adds a copy of a computation to the module and returns it.
 
-        Appends `.suffix` to its name and to the names of its instructions.
+        Appends `.suffix` to the names of the copy and of its instructions.
         """
         self.flush()
         copy = clone_computation(computation, f"{computation.name}.{suffix}")
@@ -106,10 +106,10 @@ class Rewriter(InstructionEdits):
         self._remove_computation(computation)
 
     def move_body(self, body: Computation, operands: Sequence[Instruction], before: Instruction) -> None:
-        """Moves the instructions of a computation in front of an instruction of another one.
+        """Moves the instructions of a computation in front of an instruction in another one.
 
-        `operands` replace its parameters. Afterwards, the computation has only its parameters, and
-        must be erased next, since its root is in the other computation.
+        `operands` replaces the parameters of `body`. Afterwards, `body` contains only its
+        parameters and must be erased next, because its root is in the other computation.
         """
         owner = self.owner(before)
         if owner is body:
@@ -125,7 +125,7 @@ class Rewriter(InstructionEdits):
             target.insert_before(x, before)
             owners[x] = owner
             self._uses.changes.append(x)
-            # An instruction of the other computation may have the same name.
+            # An instruction in the other computation may have the same name.
             if names.count(x.name) > 1:
                 names.release(x.name)
                 set_field(x, "name", names.take(x.name))
@@ -140,9 +140,9 @@ class Rewriter(InstructionEdits):
         self.erase_parameters([parameter])
 
     def erase_parameters(self, parameters: Sequence[Instruction]) -> None:
-        """Removes several parameters of one computation, like `erase_parameter`.
+        """Removes several parameters of one computation, as `erase_parameter` does for one.
 
-        Takes no longer than for a single parameter.
+        This takes no longer than removing a single parameter.
         """
         if not parameters:
             return

@@ -22,7 +22,7 @@ _WIDE = 100
 
 
 class InstructionEdits(EditState):
-    """The methods of a Rewriter that edit instructions; `ir.edit` adds those for computations."""
+    """The methods of a Rewriter for editing instructions; `ir.edit` adds those for computations."""
 
     # ---- new instructions -----------------------------------------------------------------------
 
@@ -44,11 +44,12 @@ class InstructionEdits(EditState):
     ) -> Instruction:
         """Inserts a new instruction and returns it.
 
-        It goes before or after another instruction, or to the end of a computation. `shape` is a
-        shape or its text, such as `bf16[2]`; without it, the shape is inferred. The name is `name`,
-        or else the opcode, with a number if that name is in use. `origin` is the instruction that
-        the new one is derived from: its metadata is copied, and messages about the new instruction
-        point to it. Raises EditError if the operands, attributes or shape do not fit the opcode.
+        The instruction goes before or after another one, or to the end of a computation. `shape` is
+        a shape or its text, such as `bf16[2]`; without it, the shape is inferred. The name is
+        `name`, or else the opcode, with a number if that name is in use. `origin` is the
+        instruction that the new one is derived from: its metadata is copied, and messages about the
+        new instruction point to the original. Raises EditError if the operands, attributes or shape
+        do not fit the opcode.
         """
         owner = self._owner_at(before, after, into)
         self._check_owners(operands, owner)
@@ -84,7 +85,7 @@ class InstructionEdits(EditState):
     ) -> Instruction:
         """Inserts a copy of an instruction into its own or another computation, and returns it.
 
-        `operands`, if given, replace the operands of the original.
+        `operands`, if given, replaces the operands of the original.
         """
         return self.insert(
             x.op,
@@ -186,9 +187,10 @@ class InstructionEdits(EditState):
         self.update(x, operands=(*x.operands[:number], operand, *x.operands[number + 1 :]))
 
     def replace_all_uses(self, old: Instruction, new: Instruction) -> None:
-        """Replaces `old` by `new` as an operand, as a control predecessor and as the root.
+        """Replaces `old` with `new` as an operand, as a control predecessor and as the root.
 
-        Uses in `new` itself stay. Raises EditError if the shapes differ in more than their layouts.
+        Uses in `new` itself are unchanged. Raises EditError if the shapes differ in more than their
+        layouts.
         """
         if not compatible(old.shape, new.shape):
             shapes = f"{new.shape.text_without_layout}, not {old.shape.text_without_layout}"
@@ -216,7 +218,7 @@ class InstructionEdits(EditState):
                 self._replace_control_predecessor(successor, old, (new,))
 
     def replace(self, old: Instruction, new: Instruction) -> None:
-        """Replaces all uses of `old` by `new` and erases `old`.
+        """Replaces all uses of `old` with `new` and erases `old`.
 
         `new` inherits the control predecessors of `old`.
         """
@@ -263,7 +265,7 @@ class InstructionEdits(EditState):
         self.module.notes.origin_of.pop(x, None)
 
     def move(self, x: Instruction, *, before: Instruction | None = None, after: Instruction | None = None) -> None:
-        """Moves an instruction before or after another one of its computation."""
+        """Moves an instruction before or after another one in its computation."""
         anchor = before if before is not None else after
         owner = self._owner_at(before, after, None)
         if self.owner(x) is not owner:
@@ -278,7 +280,7 @@ class InstructionEdits(EditState):
             order.insert_after(x, after)
 
     def set_root(self, x: Instruction) -> None:
-        """Makes an instruction the root of its computation, without updating shapes of callers."""
+        """Makes an instruction the root of its computation; does not update the callers' shapes."""
         owner = self.owner(x)
         self._mark_changed(owner)
         self._uses.changes += (owner.root, x)

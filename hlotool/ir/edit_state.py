@@ -1,7 +1,7 @@
 """The state of a Rewriter: uses, the order of instructions, names and changed computations.
 
-Methods query this state. Insertions and moves go to linked lists; `flush` writes them to the
-computations, and `finish` makes the module consistent.
+`EditState` answers queries about this state. Insertions and moves are recorded in linked lists;
+`flush` writes them to the computations, and `finish` makes the module consistent.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class EditState:
 
     @property
     def has_control_dependencies(self) -> bool:
-        """Returns whether any instruction of the module has control predecessors."""
+        """True if any instruction of the module has control predecessors."""
         return bool(self._uses.successors)
 
     def callers(self, computation: Computation) -> tuple[Instruction, ...]:
@@ -110,7 +110,7 @@ class EditState:
 
     @property
     def change_count(self) -> int:
-        """Returns the number of changes so far, to pass to `changed_since`."""
+        """The number of changes so far, to pass to `changed_since`."""
         return len(self._uses.changes)
 
     def changed_since(self, count: int) -> dict[Instruction, int]:
@@ -142,9 +142,9 @@ class EditState:
         """Makes the module consistent.
 
         Afterwards, definitions come before uses and callees before callers, and the header fits the
-        entry. The order of a scheduled module is not changed. Raises EditError if such a module has
-        an instruction before one that it depends on, if instructions or computations form a cycle,
-        or if a computation is empty.
+        entry. The order of a scheduled module is not changed. Raises EditError if an instruction of
+        a scheduled module comes before one that it depends on, if instructions or computations form
+        a cycle, or if a computation is empty.
         """
         self.flush()
         for computation in self._changed:
@@ -226,7 +226,7 @@ class EditState:
         return self._computation_names
 
     def _remove_uncalled_wrappers(self) -> None:
-        """Removes hidden computations whose async-start is gone, since they are not printed."""
+        """Removes hidden computations whose async-start has been erased; they are not printed."""
         for computation in [c for c in self.module.computations if c in self.module.hidden and c not in self._uses.callers]:
             self._remove_computation(computation)
         self.flush()

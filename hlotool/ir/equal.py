@@ -1,6 +1,6 @@
 """Compares modules without recursion.
 
-Names, shapes, operands, attributes and order must be equal, but not offsets in the source.
+Names, shapes, operands, attributes and order must be equal; offsets in the source may differ.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["differences", "same_computation"]
 
 
 def differences(first: Module, second: Module) -> Iterator[str]:
-    """Describes each difference between two modules; yields nothing if they are equal.
+    """Yields a description of each difference between two modules.
 
     >>> from hlotool.text.parse.parser import parse
     >>> list(differences(parse("ENTRY e { ROOT p = f32[2] parameter(0) }"), parse("ENTRY e { ROOT p = f32[3] parameter(0) }")))
@@ -28,7 +28,7 @@ def differences(first: Module, second: Module) -> Iterator[str]:
 def same_computation(first: Computation, second: Computation) -> bool:
     """Returns whether two computations have the same instructions in the same order.
 
-    Ignores names and metadata. Compares the computations that they call in the same way.
+    Names and metadata are ignored. Called computations are compared in the same way.
 
     >>> from hlotool.text.parse.parser import parse
     >>> a, b = parse("a { ROOT p = f32[] parameter(0) } b { ROOT q = f32[] parameter(0) }").computations
@@ -78,15 +78,14 @@ class _Comparison:
         self.numbers: dict[Computation, int] = {}
         for module in (first, second):
             self.numbers.update({computation: number for number, computation in enumerate(module.computations)})
-        # Pairs of attribute sets known to be equal, by identity, since parsed instructions share
-        # sets.
+        # Pairs of ids of attribute sets known to be equal; parsed instructions share sets.
         self.equal_sets: set[tuple[int, int]] = set()
 
     def all(self) -> Iterator[str]:
         a, b = self.first, self.second
         if a.name != b.name:
             yield f"the module's names {a.name} and {b.name}"
-        # Compares the decoded tables, since the row numbers in the text have no meaning.
+        # Compares the decoded tables, because the row numbers in the text have no meaning.
         if a.stack_tables_text != b.stack_tables_text and a.stack_tables != b.stack_tables:
             yield "stack frames"
         yield from self._values("header", dict(a.attributes), dict(b.attributes))
@@ -96,7 +95,7 @@ class _Comparison:
             yield "hidden computations"
         for x, y in zip_longest(a.computations, b.computations):
             if x is None or y is None:
-                yield f"computation {(x or y).name} is in one only"
+                yield f"computation {(x or y).name} is in only one module"
             else:
                 yield from self._computations(x, y)
 
@@ -107,14 +106,14 @@ class _Comparison:
             yield f"{a.name}: roots {a.root.name} and {b.root.name}"
         for x, y in zip_longest(a.instructions, b.instructions):
             if x is None or y is None:
-                yield f"{a.name}: instruction {(x or y).name} is in one only"
+                yield f"{a.name}: instruction {(x or y).name} is in only one module"
             elif not self._same(x, y):
                 yield from self._instructions(f"{a.name}: {x.name}", x, y)
 
     def _same(self, a: Instruction, b: Instruction) -> bool:
-        """Returns whether two instructions are equal, by a fast test.
+        """Tests quickly whether two instructions are equal.
 
-        Operands are compared by name, since names are unique in a computation.
+        Operands are compared by name, because names are unique in a computation.
         """
         return (
             a.name == b.name
@@ -176,7 +175,7 @@ class _Comparison:
                     yield f"{at}: {a!r} and {b!r}"
                 else:
                     stack.extend((at, x, y) for x, y in zip(a, b, strict=True))
-            # A value that holds a NaN is not equal to itself, so its text decides. Literals compare
-            # correctly, and their `repr` is abbreviated.
+            # A value that contains a NaN is not equal to itself, so its `repr` decides, except for
+            # literals: they compare correctly, and their `repr` is abbreviated.
             elif a != b and (isinstance(a, Literal) or repr(a) != repr(b)):
                 yield f"{at}: {a!r} and {b!r}"

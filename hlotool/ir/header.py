@@ -1,4 +1,4 @@
-"""Updates the header attributes that describe the entry after a change of its signature."""
+"""Updates the header attributes that describe the entry after its signature changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def header_without_parameter(attributes: Mapping[str, Any], number: int) -> dict
     if len(header.get(_BY_PARAMETER, ())) > 1:
         flags = header[_BY_PARAMETER]
         header[_BY_PARAMETER] = (*flags[:number], *flags[number + 1 :])
-    # An attribute that now has its default value is removed, since it would not be printed.
+    # An attribute that now has its default value is removed, because it would not be printed.
     return {name: value for name, value in header.items() if value == attributes[name] or value != MODULE_ATTRIBUTES[name].default}
 
 

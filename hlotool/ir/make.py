@@ -1,4 +1,4 @@
-"""Makes instructions without a text: op definitions by name, attribute sets, inferred shapes."""
+"""Creates instructions without parsing: op definitions by name, attribute sets, shape inference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _program_shape: Callable[[Computation], ProgramShape] = attrgetter("program_shap
 
 
 def definition(opcode: str | OpDef) -> OpDef:
-    """Returns the definition of an opcode, which is given by name or as the definition itself.
+    """Returns the definition of an opcode given by name; returns a definition unchanged.
 
     Raises EditError for an unknown opcode.
 
@@ -38,7 +38,7 @@ def definition(opcode: str | OpDef) -> OpDef:
 
 
 def as_shape(shape: Shape | str) -> Shape:
-    """Returns a shape given as itself or as text. Raises EditError if the text is not a shape.
+    """Returns a shape given as a Shape or as text. Raises EditError if the text is not a shape.
 
     >>> as_shape("f32[2,3]")
     <shape f32[2,3]{1,0}>
@@ -71,7 +71,7 @@ def inferred_shape(op: OpDef, operands: Sequence[Shape], attributes: Mapping[str
 
 
 def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
-    """Returns an attribute set for an opcode, from values by text name.
+    """Returns an attribute set for an opcode from values by their names in HLO text.
 
     Raises EditError for an unknown or missing attribute.
 
@@ -116,7 +116,7 @@ def make_instruction(
     metadata_text: str | None = None,
     backend_config: str | None = None,
 ) -> Instruction:
-    """Makes an instruction that does not belong to a computation yet.
+    """Creates an instruction that does not belong to a computation yet.
 
     Without `shape`, the shape is inferred. `immediate` is the Literal of a constant or the number
     of a parameter; a parameter also needs a shape. Raises EditError if the operands, attributes or

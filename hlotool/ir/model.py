@@ -75,9 +75,10 @@ class Instruction(InstructionFields):
     """An instruction.
 
     `immediate` is the Literal of a constant or the number of a parameter; otherwise it is None.
-    `metadata_text` and `backend_config` are the canonical texts of these two, or None if absent.
-    `start` and `end` are offsets into the module's source, or -1 for an instruction that is not in
-    the source or has changed; `start` may include the spaces before the instruction.
+    `metadata_text` and `backend_config` contain the canonical text of the metadata and of the
+    backend configuration, or None if absent. `start` and `end` are offsets into the module's
+    source, or -1 for an instruction that is not in the source or has changed; the range may include
+    spaces before the instruction.
 
     Fields can be assigned, and `to_text` prints the new values, but nothing else is updated. To
     edit a module, use a Rewriter.
@@ -144,28 +145,28 @@ class Instruction(InstructionFields):
 
     @property
     def literal(self) -> Literal | None:
-        """The value of a constant, None for other opcodes."""
+        """The value of a constant, or None for other opcodes."""
         return self.immediate if self.op.name == "constant" else None
 
     @property
     def parameter_number(self) -> int | None:
-        """The number of a parameter, None for other opcodes."""
+        """The number of a parameter, or None for other opcodes."""
         return self.immediate if self.op.name == "parameter" else None
 
     @property
     def metadata(self) -> Metadata | None:
         """The decoded `metadata={...}`, or None if absent.
 
-        Decoding takes about 10 microseconds. The results for the last 1024 texts are cached, so
-        that reading one field after another decodes the metadata once.
+        Decoding takes about 10 microseconds. The last 1024 results are cached, so
+        that reading several fields decodes the metadata only once.
         """
         return None if self.metadata_text is None else _decoded(self.metadata_text)
 
     def users(self, computation: Computation) -> tuple[Instruction, ...]:
         """Returns the instructions of the computation that have this one as an operand.
 
-        They are in textual order. Searches the whole computation. For many instructions, use
-        `analysis.users.users`, or `Rewriter.users` during edits.
+        The users are in textual order. Each call searches the whole computation. For many
+        instructions, use `analysis.users.users`, or `Rewriter.users` during edits.
         """
         return tuple([x for x in computation.instructions if self in x.operands])
 
@@ -203,7 +204,7 @@ class Computation(Node):
         raise KeyError(f"no instruction named '{name}' in computation '{self.name}'")
 
     def __contains__(self, x: object) -> bool:
-        """Returns whether an instruction, or one with this name, is in the computation."""
+        """Returns whether the computation contains this instruction, or one with this name."""
         return any(other is x or other.name == x for other in self.instructions)
 
     def __iter__(self) -> Iterator[Instruction]:
@@ -242,9 +243,9 @@ class Computation(Node):
 
 
 def as_op_argument(value: Any, program_shape: Callable[[Computation], ProgramShape]) -> Any:
-    """Converts an attribute's value to an argument of an op definition.
+    """Converts an attribute's value to the form that op definitions take.
 
-    Replaces called computations by their program shapes.
+    Replaces called computations with their program shapes.
     """
     if isinstance(value, Computation):
         return program_shape(value)
@@ -256,9 +257,9 @@ def as_op_argument(value: Any, program_shape: Callable[[Computation], ProgramSha
 class Module:
     """An HLO module.
 
-    `attributes` holds the header attributes by text name; each can also be read as a field, as in
-    `module.replica_count`. `hidden` holds the computations that async syntactic sugar
-    (`negate-start`) stands for, which are not printed.
+    `attributes` holds the header attributes by their names in HLO text; each can also be read as a
+    field, as in `module.replica_count`. `hidden` holds the computations that async syntactic sugar,
+    such as `negate-start`, stands for. These computations are not printed.
     """
 
     def __init__(self, name: str, source: Source | None = None) -> None:
@@ -296,7 +297,7 @@ class Module:
         return None if self.stack_tables_text is None else decode_stack_tables(self.stack_tables_text)
 
     def __getattr__(self, name: str) -> Any:
-        # Python calls this only for names that are not fields: the header attributes.
+        # Python calls this method only for names that are not fields, such as header attributes.
         spec = MODULE_ATTRIBUTES.get(name)
         if spec is not None:
             return self.attributes.get(name, spec.default)
@@ -326,16 +327,16 @@ class Module:
         return text
 
     def _repr_html_(self) -> str:
-        """Returns a summary and the text of the module as HTML with colors, for notebooks."""
+        """Returns a summary and the text of the module as colored HTML, for notebooks."""
         html: str = import_module("hlotool.syntax.html").notebook_html(self)
         return html
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Rich display for notebooks, with a plain-text fallback."""
+        """Returns the module for rich display in notebooks, with a plain-text fallback."""
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __repr__(self) -> str:
-        """Returns the name and the number of computations.
+        """Returns the module's name and number of computations.
 
         >>> from hlotool.text.parse.parser import parse
         >>> parse("HloModule m\\nENTRY e { ROOT p = f32[2] parameter(0) }")

@@ -1,7 +1,7 @@
 """Names of instructions and computations: legal names, free names, and XLA's unique names.
 
 In XLA, the names of all instructions of a module are unique, and so are the names of all
-computations. Names are numbered in textual order.
+computations. XLA adds numbers to names in textual order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 def is_legal_name(name: str) -> bool:
     """Returns whether XLA accepts this name for an instruction.
 
-    A legal name is not an element type and does not begin with `__`, except for `__xla_`.
+    A legal name is not an element type and does not begin with `__`, unless it begins with
+    `__xla_`.
 
     >>> [is_legal_name(name) for name in ("add.1", "f32", "__tmp", "__xla_tmp")]
     [True, False, False, True]
@@ -58,7 +59,7 @@ class NameTable:
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        # Not a Counter, whose lookups and deletions of missing names run Python code.
+        # Not a Counter, because a Counter runs Python code to look up or delete missing names.
         self._used: dict[str, int] = dict(Counter(names))
         self._counters: dict[str, int] = {}
 
@@ -66,7 +67,7 @@ class NameTable:
         return name in self._used
 
     def count(self, name: str) -> int:
-        """Returns how many instructions or computations have a name.
+        """Returns how many instructions or computations have this name.
 
         >>> NameTable(["add", "add"]).count("add")
         2
@@ -87,7 +88,7 @@ class NameTable:
         self._used[name] = self._used.get(name, 0) + 1
 
     def release(self, name: str) -> None:
-        """Undoes one `add` or `take`. The name is free when all of them are undone."""
+        """Undoes one `add` or `take`. The name is free once all of them are undone."""
         count = self._used[name] - 1
         if count:
             self._used[name] = count
@@ -96,7 +97,7 @@ class NameTable:
 
 
 class GivenNames(NameTable):
-    """A table for names that need not be unique and are kept as they are.
+    """A table for names that need not be unique and never change.
 
     >>> names = GivenNames()
     >>> names.take("p"), names.take("p")
@@ -104,11 +105,11 @@ class GivenNames(NameTable):
     """
 
     def take(self, name: str) -> str:
-        """Returns the name, which stays free."""
+        """Returns the name unchanged; it stays free."""
         return name
 
     def release(self, name: str) -> None:
-        """Does nothing, since all names are free."""
+        """Does nothing, because all names stay free."""
 
 
 class _Uniquifier:
@@ -137,7 +138,7 @@ class _Uniquifier:
 def _sanitized(name: str) -> str:
     """Returns XLA's name for a computation.
 
-    A name that is not legal for an instruction is changed.
+    XLA changes a name that is not legal for an instruction.
     """
     if is_legal_name(name):
         return name
@@ -145,9 +146,9 @@ def _sanitized(name: str) -> str:
 
 
 def unique_names(module: Module, first: Computation | None = None) -> tuple[dict[Instruction, str], dict[Computation, str]]:
-    """Returns the names of all instructions and computations in XLA's print.
+    """Returns the names that XLA prints for all instructions and computations.
 
-    The computation `first` gets its names before the others.
+    The names of the computation `first` and its instructions are chosen before all others.
 
     >>> from hlotool.text.parse.parser import parse
     >>> names, _ = unique_names(parse("f { ROOT p = f32[] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }"))

@@ -1,4 +1,4 @@
-"""The base class of computations and instructions, to which attributes can refer."""
+"""The base class of computations and instructions, the nodes that attributes can refer to."""
 
 from __future__ import annotations
 

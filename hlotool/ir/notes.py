@@ -1,7 +1,7 @@
 """Notes about the source text of a module: spellings, annotations, and origins of new instructions.
 
-They make printing faster and messages better, but correct results do not need them. A Rewriter
-removes the notes that its edits invalidate.
+The notes make printing faster and messages better, but correct results do not depend on them. A
+Rewriter removes the notes that its edits invalidate.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class PrintedSpan:
     """The range of the source that holds a computation's instructions.
 
     The text is spelled as in the lossless print, except perhaps for attributes. `root`,
-    `parameters` (by number) and `instructions` are those in the source.
+    `parameters` (by number) and `instructions` record what the source contains.
     """
 
-    # Not a Record, which takes longer to create: most computations of a dump have a span.
+    # Not a Record, which is slower to create: most computations of a dump have a span.
     __slots__ = ("end", "instructions", "parameters", "root", "start")
 
     def __init__(self, start: int, end: int, root: Node, parameters: Sequence[Any], instructions: Sequence[Any]) -> None:
@@ -43,15 +43,15 @@ class PrintedSpan:
 class Assignments:
     """The most recent assignment to a field of any instruction of any module.
 
-    It is an object that is compared by identity. As long as it is the same, no instruction parsed
-    earlier differs from its source, unless a Rewriter has noted a change.
+    `last` is compared by identity. As long as it is the same object, no instruction parsed earlier
+    differs from its source, unless a Rewriter has recorded a change.
     """
 
     last: ClassVar[object] = object()
 
 
 class Annotations(Record):
-    """Attributes, metadata and backend configuration of an instruction."""
+    """The attributes, metadata and backend configuration of an instruction."""
 
     attributes: AttributeSet
     metadata_text: str | None
@@ -67,7 +67,7 @@ class SourceNotes(Generic[ComputationType, InstructionType]):
 
     `spans` holds the PrintedSpan of each computation that has one, and `fast_count` the number of
     instructions that the fast path built. `origin_of` maps each instruction that a Rewriter
-    inserted to the one that it is derived from, for messages.
+    inserted to the instruction that it is derived from, for messages.
     """
 
     __slots__ = ("_last_assignment", "_spellings", "_written", "fast_count", "origin_of", "spans")
@@ -77,10 +77,10 @@ class SourceNotes(Generic[ComputationType, InstructionType]):
         self.origin_of: dict[InstructionType, InstructionType] = {}
         self.fast_count = 0
         self._last_assignment = Assignments.last
-        # By the id of the attribute set, which is stored too, since an id is valid only while its
-        # object lives.
+        # Keyed by the id of the attribute set. The set is stored, too, because an id is valid only
+        # while its object lives.
         self._spellings: dict[int, tuple[AttributeSet, OpDef, str]] = {}
-        # The annotations in the text, and those that replaced them.
+        # The annotations in the text, and the annotations that replaced them.
         self._written: dict[InstructionType, tuple[Annotations, Annotations]] = {}
 
     def set_spelling(self, op: OpDef, attributes: AttributeSet, text: str) -> None:
@@ -91,7 +91,7 @@ class SourceNotes(Generic[ComputationType, InstructionType]):
         self._spellings[id(attributes)] = attributes, op, text
 
     def spellings(self) -> Iterable[tuple[AttributeSet, OpDef, str]]:
-        """Returns the attribute sets that the fast path read, each with opcode and source text."""
+        """Returns the attribute sets read by the fast path, each with its opcode and text."""
         return self._spellings.values()
 
     def are_current(self) -> bool:

@@ -55,7 +55,7 @@ class LinkedOrder(Generic[Item]):
 
 
 def sorted_by_dependencies(items: Sequence[Item], dependencies: Callable[[Item], Iterable[Item]]) -> list[Item]:
-    """Sorts items topologically: dependencies come first, and otherwise the order is kept.
+    """Sorts items topologically: dependencies come first; otherwise, the order is unchanged.
 
     Dependencies that are not among the items are ignored. Raises ValueError for a cycle.
 

@@ -1,7 +1,7 @@
 """The use tables of a module, updated one instruction at a time.
 
-The tables hold users, control successors, callers and owners. A Rewriter has one set of them.
-Read-only tools use `analysis.users`, which covers a single computation and takes less time.
+The tables hold users, control successors, callers and owners. A Rewriter has one set of these
+tables. Read-only tools use `analysis.users`, which covers a single computation and takes less time.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ Counts = dict[Key, dict[Instruction, int]]
 
 
 class Uses:
-    """Tables from each instruction or computation to the instructions that use it.
+    """Tables that map each instruction or computation to the instructions that use it.
 
-    Each user comes with the number of its uses, in the order of addition.
+    Each user is stored with the number of its uses. Users are in the order in which they were
+    added.
 
     >>> from hlotool.text.parse.parser import parse
     >>> entry = parse("ENTRY e { p = f32[] parameter(0) ROOT s = f32[] add(p, p) }").entry
@@ -51,17 +52,17 @@ class Uses:
         return uses
 
     def add(self, x: Instruction, owner: Computation) -> None:
-        """Adds an instruction and its uses of others."""
+        """Adds an instruction and its uses of other nodes."""
         self.owners[x] = owner
         self.add_uses(x)
 
     def remove(self, x: Instruction) -> None:
-        """Removes an instruction and its uses of others; its users stay in the tables."""
+        """Removes an instruction and its uses of other nodes; its users stay in the tables."""
         self.remove_uses(x)
         del self.owners[x]
 
     def add_uses(self, x: Instruction) -> None:
-        """Adds an instruction's uses of others; call it after changing operands or attributes."""
+        """Adds an instruction's uses of other nodes, after operands or attributes have changed."""
         users = self.users
         self.changes.append(x)
         for operand in x.operands:
@@ -78,7 +79,7 @@ class Uses:
                 _count(self.callers, computation, x)
 
     def remove_uses(self, x: Instruction) -> None:
-        """Removes an instruction's uses of others. Call it before operands or attributes change."""
+        """Removes an instruction's uses of other nodes, before operands or attributes change."""
         self.changes.extend(x.operands)
         for operand in x.operands:
             _discount(self.users, operand, x)
@@ -91,7 +92,7 @@ class Uses:
                 _discount(self.callers, computation, x)
 
     def replace_predecessor(self, x: Instruction, old: Instruction, new: Iterable[Instruction]) -> list[Instruction]:
-        """Replaces `old` by `new` in the counts of an instruction's control predecessors.
+        """Replaces `old` with `new` in the counts of an instruction's control predecessors.
 
         Returns the elements of `new` that were not control predecessors already.
         """
@@ -106,7 +107,7 @@ class Uses:
         return added
 
     def move_uses(self, user: Instruction, old: Instruction, new: Instruction) -> None:
-        """Moves a user's count from `old` to `new`, after `new` has replaced these operands."""
+        """Moves a user's count from `old` to `new`, after `new` replaced `old` as an operand."""
         self.changes += (user, old, new)
         by_user = self.users[old]
         count = by_user.pop(user)
@@ -116,7 +117,7 @@ class Uses:
         others[user] = others.get(user, 0) + count
 
     def differences(self, other: Uses) -> Iterator[str]:
-        """Describes each difference from another object."""
+        """Yields a description of each difference from other use tables."""
         for name in ("users", "successors", "callers", "owners"):
             first, second = getattr(self, name), getattr(other, name)
             for key in {**first, **second}:

@@ -1,4 +1,4 @@
-"""Orders of instructions and computations as in XLA. All walks are iterative."""
+"""Orders of instructions and computations, as in XLA. All walks are iterative."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["computation_post_order", "fusion_computations", "instruction_post_or
 def instruction_post_order(computation: Computation) -> list[Instruction]:
     """Returns the instructions in the order of XLA's MakeInstructionPostOrder.
 
-    It is a post-order walk from each instruction without users to control predecessors and
-    operands.
+    This is a post-order walk that starts at each instruction without users and follows control
+    predecessors and operands.
 
     >>> from hlotool.text.parse.parser import parse
     >>> instruction_post_order(parse("ENTRY e { p = f32[] parameter(0) q = f32[] parameter(1) ROOT n = f32[] negate(p) }").entry)
@@ -47,8 +47,8 @@ def _called_post_order(root: Computation) -> list[Computation]:
     """Returns the computations of XLA's MakeEmbeddedComputationsList, followed by the root.
 
     XLA marks all computations that an instruction calls as visited before it walks the first one.
-    So if one of them calls another, the caller comes first. This bug of XLA is visible in its
-    prints, and is therefore kept here.
+    If one of them calls another, the caller therefore comes first. This bug is visible in the text
+    that XLA prints, so it is reproduced here.
     """
     visited: set[Computation] = set()
     order: list[Computation] = []
@@ -102,7 +102,7 @@ def is_fusion_computation(callers: Iterable[Instruction]) -> bool:
 def print_order(module: Module, computation: Computation, fused: set[Computation]) -> list[Instruction]:
     """Returns the instructions in XLA's print order.
 
-    This is the schedule if the module is scheduled, otherwise post-order.
+    The order is the schedule if the module is scheduled, and a post-order otherwise.
     """
     if module.is_scheduled and computation not in fused:
         return computation.instructions
@@ -110,9 +110,9 @@ def print_order(module: Module, computation: Computation, fused: set[Computation
 
 
 def shown_computations(module: Module) -> list[Computation]:
-    """Returns the computations that the text shows.
+    """Returns the computations that the module's text shows.
 
-    Omits those that the syntactic sugar of async operations stands for.
+    Omits computations that the syntactic sugar of async operations stands for.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[2] parameter(0) s = ((f32[2]), f32[2], s32[]) negate-start(p) ROOT d = f32[2] negate-done(s) }"

@@ -63,7 +63,7 @@ DIFFERENT = [
             "f: e, threads main and main",
             "f: roots x and p",
             "f: x: <x = f32[] parameter> and <p = f32[] parameter>",
-            "computation e is in one only",
+            "computation e is in only one module",
         ],
     ),
     (
@@ -74,7 +74,7 @@ DIFFERENT = [
     (
         "ENTRY e { ROOT p = f32[] parameter(0) q = f32[] parameter(1) }",
         "ENTRY e { ROOT p = f32[] parameter(0) }",
-        ["e: instruction q is in one only"],
+        ["e: instruction q is in only one module"],
     ),
     (
         "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }",
@@ -194,13 +194,13 @@ DIFFERENT += [
             "e: f, threads main and main",
             "e: roots p and x",
             "e: p: <p = f32[] parameter> and <x = f32[] parameter>",
-            "computation e is in one only",
+            "computation e is in only one module",
         ],
     ),
     (
         "ENTRY e { ROOT p = f32[] parameter(0) }",
         "ENTRY e { ROOT p = f32[] parameter(0) q = f32[] parameter(1) }",
-        ["e: instruction q is in one only"],
+        ["e: instruction q is in only one module"],
     ),
     # A difference in a computation is reported there, not at the attributes that refer to it.
     (

@@ -1,4 +1,4 @@
-"""Aliases of builder methods: other names in XLA's documentation, such as those of 2017."""
+"""Aliases of builder methods: other names from XLA's documentation, such as its 2017 version."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["AliasMethods"]
 
 
 class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
-    """Aliases of builder methods: other names of operations in XLA's documentation."""
+    """Aliases of builder methods: other names for operations in XLA's documentation."""
 
     def logical_and(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Calls `and_`: the name in XLA's documentation of 2017 and 2019.
+        """Calls `and_` under its name in XLA's documentation of 2017 and 2019.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -28,7 +28,7 @@ class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.and_(lhs, rhs, broadcast_dimensions)
 
     def logical_or(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Calls `or_`: the name in XLA's documentation of 2017 and 2019.
+        """Calls `or_` under its name in XLA's documentation of 2017 and 2019.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -38,7 +38,7 @@ class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.or_(lhs, rhs, broadcast_dimensions)
 
     def logical_not(self, operand: Operand) -> Op:
-        """Calls `not_`: the name in XLA's documentation of 2017 and 2019.
+        """Calls `not_` under its name in XLA's documentation of 2017 and 2019.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -48,7 +48,7 @@ class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.not_(operand)
 
     def concatenate(self, operands: Operands, dimension: int) -> Op:
-        """Calls `concat_in_dim`: another name in all versions of XLA's documentation.
+        """Calls `concat_in_dim` under another name from all versions of XLA's documentation.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -58,7 +58,9 @@ class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.concat_in_dim(operands, dimension)
 
     def concat(self, operands: Operands, dimension: int) -> Op:
-        """Calls `concat_in_dim`: the name in the examples of all versions of XLA's documentation.
+        """Calls `concat_in_dim` under another name.
+
+        The examples in all versions of XLA's documentation use this name.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -68,7 +70,7 @@ class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.concat_in_dim(operands, dimension)
 
     def constant_literal(self, literal: Operand) -> Op:
-        """Calls `constant`: the name in the code of all versions of XLA's documentation.
+        """Calls `constant` under its name in the code of all versions of XLA's documentation.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -78,7 +80,7 @@ class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.constant(literal)
 
     def send_with_tokens(self, operand: Operand, token: Operand, handle: int) -> Op:
-        """Calls `send_with_token`: another name in XLA's documentation of 2025.
+        """Calls `send_with_token` under another name from XLA's documentation of 2025.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -89,7 +91,7 @@ class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.send_with_token(operand, token, handle)
 
     def recv_with_tokens(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
-        """Calls `recv_with_token`: another name in XLA's documentation of 2025.
+        """Calls `recv_with_token` under another name from XLA's documentation of 2025.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -100,7 +102,7 @@ class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.recv_with_token(token, shape, handle)
 
     def recv_to_host(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
-        """Calls `recv_from_host`: the name in XLA's documentation of 2025, by mistake.
+        """Calls `recv_from_host` under a name that XLA's documentation of 2025 uses by mistake.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

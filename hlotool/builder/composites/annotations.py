@@ -29,9 +29,10 @@ class AnnotationMethods(Emitter):
 
     @contextmanager
     def sharding(self, sharding: Any) -> Iterator[None]:
-        """Applies a sharding to all instructions of a `with` block.
+        """Applies a sharding to all instructions built in a `with` block.
 
-        It is given as a Sharding or as text. Raises BuilderError for text that is not a sharding.
+        The sharding is given as a Sharding or as text. Raises BuilderError for text that is not a
+        sharding.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo", num_partitions=2)
@@ -45,9 +46,9 @@ class AnnotationMethods(Emitter):
 
     @contextmanager
     def frontend_attributes(self, attributes: Mapping[str, str]) -> Iterator[None]:
-        """Applies frontend attributes to all instructions of a `with` block.
+        """Applies frontend attributes to all instructions built in a `with` block.
 
-        They are added to the attributes of the blocks around it.
+        The attributes are added to those of the enclosing blocks.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -71,7 +72,7 @@ class AnnotationMethods(Emitter):
 
     @contextmanager
     def metadata(self, op_name: str = "", op_type: str = "") -> Iterator[None]:
-        """Writes op_name and op_type to the metadata of all instructions of a `with` block.
+        """Writes op_name and op_type to the metadata of all instructions built in a `with` block.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo", source_lines=False)
@@ -101,10 +102,10 @@ class AnnotationMethods(Emitter):
     ) -> Op:
         """Replaces annotations of an operation, and returns the operation.
 
-        `Op.annotated` does the same. All annotations may be given as HLO text, frontend attributes
-        also as a dictionary; None changes nothing. As in HLO text, the computation that an
-        asynchronous operation runs is annotated, too. Raises BuilderError for text that cannot be
-        read.
+        `Op.annotated` does the same. Every annotation may be given as HLO text, and frontend
+        attributes also as a dictionary; None leaves an annotation unchanged. As in HLO text, an
+        annotation of an asynchronous operation also applies to the computation that it runs. Raises
+        BuilderError for text that cannot be read.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -137,7 +138,7 @@ class AnnotationMethods(Emitter):
         if text == _NO_METADATA:
             return None
         with suppress(TypeError, ValueError):
-            # Much faster than the parser, and dumps have metadata for each instruction.
+            # This is much faster than the parser, and every instruction in a dump has metadata.
             if decode_metadata(text).text == text:
                 return text
         metadata: Metadata = self._text("metadata", text)
@@ -150,7 +151,8 @@ class AnnotationMethods(Emitter):
     def set_layout(self, op: Op, shape: ShapeLike) -> Op:
         """Sets the layout of an operation's result to that of `shape`, and returns the operation.
 
-        `Op.with_layout` does the same. Raises BuilderError if the shapes differ in anything else.
+        `Op.with_layout` does the same. Raises BuilderError if the shapes differ in anything but the
+        layout.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -170,9 +172,9 @@ class AnnotationMethods(Emitter):
         return op
 
     def after(self, op: Op, predecessors: Sequence[Op]) -> Op:
-        """Makes an operation run after others that are not its operands, and returns it.
+        """Makes an operation run after operations other than its operands, and returns it.
 
-        The others belong to the same computation and become control-predecessors.
+        The predecessors must belong to the same computation; they become control-predecessors.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")

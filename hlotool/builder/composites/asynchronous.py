@@ -23,10 +23,10 @@ class AsyncMethods(ComputationMethods):
     """Asynchronous calls."""
 
     def async_start(self, operands: Operands, calls: Called, shape: ShapeLike | None = None, async_execution_thread: str = "main") -> Op:
-        """Starts a computation on another thread, and returns ((operands), result, context).
+        """Starts a computation asynchronously, and returns ((operands), result, context).
 
         `shape` overrides the shape of the result. Raises BuilderError unless the operands have the
-        shapes of the computation's first parameters; `async_update` passes the others.
+        shapes of the computation's first parameters; `async_update` passes the remaining operands.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -47,7 +47,7 @@ class AsyncMethods(ComputationMethods):
     def _annotate_wrapped(self, x: Instruction) -> None:
         """Annotates the computation that an asynchronous operation runs, as XLA does.
 
-        The computation belongs to the thread of the start, and its root has the annotations of the
+        The computation belongs to the thread of the start, and its root gets the annotations of the
         operation that continues the call.
         """
         annotate_wrapped(self._state.module.notes, x.attributes, x.metadata_text, None)
@@ -55,9 +55,9 @@ class AsyncMethods(ComputationMethods):
     def async_update(self, previous: Operand, operands: Operands = (), shape: ShapeLike | None = None) -> Op:
         """Continues an asynchronous call, and passes more operands to it.
 
-        The operands are for the next parameters that have none yet. The result has the shape of
-        `previous` with the new operands, unless another shape is given. Raises BuilderError unless
-        `previous` is a start or an update.
+        The operands go to the first parameters that have not received one yet. Unless `shape` is
+        given, the result has the shape of `previous`, extended by the new operands. Raises
+        BuilderError unless `previous` is a start or an update.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -76,7 +76,7 @@ class AsyncMethods(ComputationMethods):
     def async_done(self, previous: Operand) -> Op:
         """Waits for an asynchronous call, and returns its result.
 
-        Raises BuilderError unless the operand is a start or an update.
+        Raises BuilderError unless `previous` is a start or an update.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -94,7 +94,7 @@ class AsyncMethods(ComputationMethods):
 
 
 def _extended(in_flight: Shape, operands: Iterable[Instruction]) -> Shape:
-    """Returns the shape of an asynchronous operation after an update has passed more operands."""
+    """Returns the shape of an asynchronous operation after an update passes more operands."""
     if not (in_flight.is_tuple and in_flight.elements):
         return in_flight
     bound = tuple_shape((*in_flight.elements[0].elements, *(x.shape for x in operands)))

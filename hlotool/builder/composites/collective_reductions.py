@@ -20,7 +20,7 @@ _ALL_REDUCE, _COLLECTIVE_REDUCE, _REDUCE_SCATTER = OPS["all-reduce"], OPS["colle
 
 
 class CollectiveReductionMethods(CollectiveMethods):
-    """Collectives with a computation that combines two elements, such as a sum."""
+    """Collectives that combine elements with a binary computation, such as a sum."""
 
     def all_reduce(
         self,
@@ -33,8 +33,8 @@ class CollectiveReductionMethods(CollectiveMethods):
     ) -> Op:
         """Combines the operands of all members of a group, and returns the result to each of them.
 
-        A tuple, or several operands, gives a tuple. `shape_with_layout` fixes the layout of the
-        data that is sent. Raises BuilderError if the computation does not take two scalars.
+        For a tuple or several operands, the result is a tuple. `shape_with_layout` fixes the layout
+        of the data that is sent. Raises BuilderError if the computation does not take two scalars.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -54,10 +54,10 @@ class CollectiveReductionMethods(CollectiveMethods):
         return self._emit(_ALL_REDUCE, parts, attributes, shape)
 
     def cross_replica_sum(self, operand: Operands, replica_groups: Groups = (), *, replica_group_ids: Sequence[int] = ()) -> Op:
-        """Sums over the replicas of each group: an all-reduce by addition, or by `or` for pred.
+        """Sums over the replicas of each group: an all-reduce with addition, or with `or` for pred.
 
-        `replica_group_ids`, the form of 2019, contains the group number of each replica. Raises
-        BuilderError for groups of different sizes.
+        `replica_group_ids`, the form used in 2019, contains the group number of each replica.
+        Raises BuilderError for groups of different sizes.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=4)
@@ -96,7 +96,7 @@ class CollectiveReductionMethods(CollectiveMethods):
         layout: Layout | None = None,
         use_global_device_ids: bool = False,
     ) -> Op:
-        """Combines the operands of all members of a group, and returns to each member its part.
+        """Combines the operands of all members of a group, and returns one part to each member.
 
         The result is split along one dimension into `shard_count` parts, one per member. Raises
         BuilderError unless the size of the dimension is a multiple of `shard_count`.
@@ -133,11 +133,11 @@ class CollectiveReductionMethods(CollectiveMethods):
         use_global_device_ids: bool = False,
         roots: Operand | None = None,
     ) -> Op:
-        """Combines the operands of all members of a group for one of them; the others get zeros.
+        """Combines the operands of all group members for one member; all other members get zeros.
 
-        By default, the result goes to the first member. `roots` (s32) names another one for each
-        operand, by its number in the group. A tuple, or several operands, gives a tuple. Raises
-        BuilderError if the computation does not take two scalars.
+        By default, the result goes to the first member of the group. `roots` (s32) chooses another
+        member for each operand, by its position in the group. For a tuple or several operands, the
+        result is a tuple. Raises BuilderError if the computation does not take two scalars.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)

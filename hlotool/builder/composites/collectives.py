@@ -1,4 +1,4 @@
-"""Collectives, by which several devices gather or exchange data."""
+"""Collectives that gather or exchange data among several devices."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _ELEMENT, _RAGGED, _RESHAPE, _TRANSPOSE = OPS["get-tuple-element"], OPS["ragged-
 
 
 class CollectiveMethods(ConvolutionMethods):
-    """Collectives, by which several devices gather or exchange data.
+    """Collectives that gather or exchange data among several devices.
 
-    `replica_groups` are the groups of devices, as lists or text; empty for one group of all
-    devices. With `channel_id`, partitions participate, too. With `use_global_device_ids`, ids
-    number the devices across replicas and partitions.
+    `replica_groups` contains the groups of devices, as lists or text; if it is empty, all devices
+    form one group. With `channel_id`, partitions participate, too. With `use_global_device_ids`,
+    the ids in groups number the devices across replicas and partitions.
     """
 
     def all_gather(
@@ -42,8 +42,9 @@ class CollectiveMethods(ConvolutionMethods):
     ) -> Op:
         """Concatenates the operands of the members of each group along one dimension.
 
-        The `shard_count` members come in the order of the group. A tuple, or several operands,
-        gives a tuple. Raises BuilderError for dimensions that do not exist.
+        Each group has `shard_count` members, whose operands are concatenated in group order. For a
+        tuple or several operands, the result is a tuple. Raises BuilderError for dimensions that do
+        not exist.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -75,7 +76,7 @@ class CollectiveMethods(ConvolutionMethods):
         layout: Layout | None = None,
         channel_id: int | None = None,
     ) -> Op:
-        """Splits the operand into parts, sends part k to member k, and concatenates received parts.
+        """Splits the operand into parts, sends part k to member k, and joins the received parts.
 
         There are `split_count` parts. Raises BuilderError unless the size of `split_dimension` is a
         multiple of `split_count`.
@@ -108,7 +109,7 @@ class CollectiveMethods(ConvolutionMethods):
     def _moved(self, x: Instruction, split: int, concat: int, count: int) -> Op:
         """Moves the received parts from dimension `split` to dimension `concat`.
 
-        HLO's all-to-all concatenates them along `split`.
+        This is necessary because HLO's all-to-all concatenates the parts along `split`.
         """
         sizes, kind = list(x.shape.dimensions), x.shape.element_type
         apart = array_shape(kind, (*sizes[:split], count, sizes[split] // count, *sizes[split + 1 :]))
@@ -153,9 +154,9 @@ class CollectiveMethods(ConvolutionMethods):
         return self._emit(_RAGGED, operands, attributes, operands[1].shape)
 
     def collective_broadcast(self, operand: Operand, replica_groups: Groups, channel_id: int | None = None) -> Op:
-        """Sends the operand of the first member of each group to all its members.
+        """Sends the operand of each group's first member to all members of the group.
 
-        Devices in no group get zeros.
+        Devices that are not in any group get zeros.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -178,9 +179,9 @@ class CollectiveMethods(ConvolutionMethods):
     ) -> Op:
         """Sends the operand from each source to its target.
 
-        Devices that are not a target get zeros. With `inplace`, the operands are the input, the
-        output and the offsets in both, which are tuples of scalars; `slice_sizes` contains the
-        sizes of the slices that are copied. Raises BuilderError for other operands.
+        Devices that are not a target get zeros. With `inplace`, there are four operands: the input,
+        the output, and the offsets into each of them, which are tuples of scalars. `slice_sizes`
+        then contains the sizes of the slices to copy. Raises BuilderError for other operands.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -206,7 +207,7 @@ class CollectiveMethods(ConvolutionMethods):
     # ---- parts ----------------------------------------------------------------------------------
 
     def _leaves(self, operand: Any) -> tuple[Instruction, ...]:
-        """Returns the operands, or the elements of a single tuple."""
+        """Returns the operands, or the elements of a single tuple operand."""
         parts = self._operands(operand, "operand")
         self._require(parts, "S013", "operand", "expected at least one operand")
         if len(parts) > 1 or not parts[0].shape.is_tuple:
@@ -224,7 +225,7 @@ class CollectiveMethods(ConvolutionMethods):
     def _rescaled(self, shape: Shape, dimension: int, factor: int, divisor: int, layout: Layout | None) -> Shape:
         """Returns the shape with the size of one dimension multiplied and divided.
 
-        A dimension that does not exist is ignored here, and reported with the instruction.
+        A dimension that does not exist is ignored here; the check of the instruction reports it.
         """
         sizes = bounds(shape)
         if 0 <= dimension < shape.rank:
@@ -233,5 +234,5 @@ class CollectiveMethods(ConvolutionMethods):
 
 
 def joined(shapes: Sequence[Shape]) -> Shape:
-    """Returns the shape of a result with a part for each operand: the only part, or a tuple."""
+    """Returns the shape of a result with one part per operand: a single shape, or a tuple."""
     return shapes[0] if len(shapes) == 1 else tuple_shape(shapes)

@@ -1,4 +1,4 @@
-"""Communication with hosts and between programs, custom calls, and tokens."""
+"""Tokens, custom calls, and communication with hosts and between programs."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _RECV, _RECV_DONE, _SEND, _SEND_DONE = OPS["recv"], OPS["recv-done"], OPS["send"
 class CommunicationMethods(CollectiveReductionMethods):
     """Communication with hosts and between programs.
 
-    Operations without a token run in the order of the calls in their computation. A `handle` is the
-    number of a channel, which connects a send and a recv.
+    Operations without a token run in the order in which they are added. A `handle` is
+    the number of a channel, which connects a send and a recv.
     """
 
     def after_all(self, tokens: Operands = ()) -> Op:
-        """Returns a token that comes after all given ones; without any, a new token.
+        """Returns a token that comes after all given tokens, or a new token if none is given.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -90,7 +90,7 @@ class CommunicationMethods(CollectiveReductionMethods):
     def outfeed(self, operand: Operand, shape_with_layout: ShapeLike | None = None, outfeed_config: str = "") -> Op:
         """Appends the operand to the queue that the host reads, and returns a token.
 
-        Raises BuilderError for a shape that is not the operand's.
+        Raises BuilderError if `shape_with_layout` does not match the operand.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -144,9 +144,9 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self.send_done(self.send_start(operand, token, handle))
 
     def send_to_host(self, operand: Operand, token: Operand, shape_with_layout: ShapeLike, handle: int) -> Op:
-        """Does the same as `send_with_token`, to the host.
+        """Does the same as `send_with_token`, but sends to the host.
 
-        `shape_with_layout` is the operand's shape. Raises BuilderError for another shape.
+        `shape_with_layout` is the operand's shape. Raises BuilderError for any other shape.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -162,9 +162,9 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self.send_done(self.send_start(Op(self._innermost(), x), token, handle, is_host_transfer=True))
 
     def send_start(self, operand: Operand, token: Operand, handle: int, *, is_host_transfer: bool = False) -> Op:
-        """Starts to send, and returns (data, u32, token): HLO's `send`.
+        """Starts a send, as HLO's `send` does, and returns (data, u32, token).
 
-        In XLA's documentation, it is `Send(HloInstruction operand, int64 channel_id)`.
+        In XLA's documentation, this is `Send(HloInstruction operand, int64 channel_id)`.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -176,7 +176,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self._emit(_SEND, operands, {"channel_id": self._integer(handle, "handle"), "is_host_transfer": is_host_transfer})
 
     def send_done(self, context: Operand) -> Op:
-        """Waits for the end of the send with the result `context`, and returns a token.
+        """Waits for the end of the send that returned `context`, and returns a token.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -210,7 +210,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self.recv_done(self.recv_start(token, shape, handle))
 
     def recv_from_host(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
-        """Does the same as `recv_with_token`, from the host.
+        """Does the same as `recv_with_token`, but receives from the host.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -222,9 +222,9 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self.recv_done(self.recv_start(token, shape, handle, is_host_transfer=True))
 
     def recv_start(self, token: Operand, shape: ShapeLike, handle: int, *, is_host_transfer: bool = False) -> Op:
-        """Starts to receive, and returns (data, u32, token): HLO's `recv`.
+        """Starts a receive, as HLO's `recv` does, and returns (data, u32, token).
 
-        In XLA's documentation, it is `Recv(const Shape& shape, int64 channel_id)`.
+        In XLA's documentation, this is `Recv(const Shape& shape, int64 channel_id)`.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -237,7 +237,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self._emit(_RECV, (self._operand(token, "token"),), attributes, result)
 
     def recv_done(self, context: Operand) -> Op:
-        """Waits for the end of the recv with the result `context`, and returns (data, token).
+        """Waits for the end of the receive that returned `context`, and returns (data, token).
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -266,10 +266,11 @@ class CommunicationMethods(CollectiveReductionMethods):
         has_side_effect: bool = False,
         attributes: Mapping[str, Any] | None = None,
     ) -> Op:
-        """Calls a function outside of HLO by name.
+        """Calls a function outside HLO by name.
 
-        `opaque` is its configuration, the `backend_config` in HLO text. `attributes` are other
-        attributes of HLO's custom-call. Raises BuilderError for attributes that it does not have.
+        `opaque` is the configuration of the function, which HLO text calls `backend_config`.
+        `attributes` contains other attributes of HLO's custom-call. Raises BuilderError for
+        attributes that custom-call does not have.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

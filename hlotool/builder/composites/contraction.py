@@ -45,8 +45,8 @@ class ContractionMethods(IndexingMethods):
     def matmul(self, lhs: Operand, rhs: Operand) -> Op:
         """Multiplies matrices or vectors, like `lhs @ rhs`.
 
-        Leading dimensions in excess of two are batch dimensions, which must be the same in both
-        operands. Raises BuilderError for other ranks.
+        All dimensions before the last two are batch dimensions, which must be the same in both
+        operands. Raises BuilderError for ranks that do not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -170,10 +170,10 @@ class ContractionMethods(IndexingMethods):
         return self._emit(op, operands, attributes, self._accumulated(op, operands, attributes, element_type))
 
     def _accumulated(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any], element_type: str | None) -> Shape | None:
-        """Returns the inferred shape with the preferred element type, or None if none is given."""
+        """Returns the inferred shape with the preferred element type; None if no type is given."""
         if element_type is None:
             return None
         if SHAPE_GUESSED in op.traits:
-            # XLA's parser infers a wrong shape, since it mistakes a scale for the other operand.
+            # XLA's parser infers a wrong shape, because it mistakes a scale for the other operand.
             return self._retyped(self._required(op, operands, attributes, operands[0].shape), element_type)
         return self._retyped(self._guessed(op, operands, attributes), element_type)

@@ -20,7 +20,7 @@ _CALL, _CONDITIONAL, _TUPLE, _WHILE = OPS["call"], OPS["conditional"], OPS["tupl
 class ControlFlowMethods(CommunicationMethods):
     """Calls, conditionals and loops.
 
-    The computations that they run may be given as functions of operations, which are traced.
+    The computations to run may also be given as functions on operations, which are traced.
     """
 
     def call(self, computation: Called, operands: Operands = ()) -> Op:
@@ -70,8 +70,8 @@ class ControlFlowMethods(CommunicationMethods):
         """Runs one of several computations with its operand.
 
         A truth value chooses between two computations. An s32 index chooses from a list; an index
-        out of range chooses the last one. Raises BuilderError if a computation does not take its
-        operand, or if the results have different shapes.
+        out of range chooses the last computation. Raises BuilderError if a computation does not
+        take its operand, or if the results have different shapes.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -115,10 +115,10 @@ class ControlFlowMethods(CommunicationMethods):
     def while_(self, condition: Called, body: Called, init: Any) -> Any:
         """Runs the body on the state while the condition holds, and returns the last state.
 
-        If `init` is a list or a tuple of operands, functions take one argument for each of them;
-        the body and this method return as many values. If `init` is a dictionary, functions take
-        arguments by name; the body and this method return dictionaries. Raises BuilderError if the
-        body changes the shapes of the state.
+        If `init` is a list or tuple of operands, the functions take one argument per operand, and
+        the body and this method return as many values. If `init` is a dictionary, the functions
+        take arguments by name, and the body and this method return dictionaries. Raises
+        BuilderError if the body changes the shapes of the state.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

@@ -42,11 +42,11 @@ class ConvolutionMethods(ContractionMethods):
         lhs_dilation: Sequence[int] | None = None,
         rhs_dilation: Sequence[int] | None = None,
     ) -> Op:
-        """Computes a convolution with padding SAME or VALID and the default order of dimensions.
+        """Computes a convolution with SAME or VALID padding and the default order of dimensions.
 
-        The order is batch, feature and spatial dimensions; in the kernel, output feature, input
-        feature and spatial dimensions. The dilations are arguments in XLA's documentation of 2017
-        and 2019. Raises BuilderError for sizes that do not fit.
+        The order is batch, feature, spatial; in the kernel, it is output feature, input feature,
+        spatial. The dilations are arguments in XLA's documentation of 2017 and 2019. Raises
+        BuilderError for sizes that do not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -154,8 +154,8 @@ class ConvolutionMethods(ContractionMethods):
     ) -> Op:
         """Slides the kernel rhs over the spatial dimensions of lhs, and sums products.
 
-        This is the form of a convolution in which all arguments are explicit. Dilation of lhs makes
-        it a transposed convolution, dilation of rhs an atrous one. Raises BuilderError for sizes
+        In this form of a convolution, all arguments are explicit. With `lhs_dilation`, it is a
+        transposed convolution; with `rhs_dilation`, an atrous one. Raises BuilderError for sizes
         that do not fit.
 
         >>> import hlotool

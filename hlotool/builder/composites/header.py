@@ -14,7 +14,7 @@ from hlotool.shapes.values import DebugEntry, Recovery
 
 __all__ = ["HeaderMethods"]
 
-# Tables that may be given as rows, since XLA's text of their names cannot always be read back.
+# Tables that may be given as rows, because XLA writes names that cannot always be read back.
 _ROWS: dict[str, type] = {"origin_recovery_table": Recovery, "debug_attributes": DebugEntry}
 
 
@@ -22,10 +22,10 @@ class HeaderMethods(ComputationMethods):
     """Methods for the header of a module and the position of its entry computation."""
 
     def set_header(self, attributes: Mapping[str, Any]) -> None:
-        """Sets attributes of the module's header, by their names in HLO text.
+        """Sets attributes of the module header, by their names in HLO text.
 
-        Values are numbers, truth values, HLO text, or lists of rows. Raises BuilderError for
-        attributes that modules do not have, and for text that cannot be read.
+        The values are numbers, booleans, HLO text or lists of rows. Raises BuilderError for unknown
+        attributes and for text that cannot be read.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -47,10 +47,10 @@ class HeaderMethods(ComputationMethods):
                 self._refuse(violation, name)
 
     def set_stack_frames(self, text: str) -> None:
-        """Sets the stack frame tables, FileNames to StackFrames, as written in HLO text.
+        """Sets the stack frame tables, from FileNames to StackFrames, given as HLO text.
 
-        The field `stack_frame_id` of metadata refers to them. Raises BuilderError for text that
-        cannot be read.
+        The metadata field `stack_frame_id` refers to these tables. Raises BuilderError for text
+        that cannot be read.
         """
         try:
             self._state.module.stack_tables_text = as_stack_tables(self._instance(text, str, "text"))
@@ -58,7 +58,7 @@ class HeaderMethods(ComputationMethods):
             self._refuse(violation)
 
     def finish_entry(self, root: Any = None) -> Computation:
-        """Finishes the entry computation, so that others can come after it in the module's text.
+        """Finishes the entry computation, so that others can follow it in the module's text.
 
         If this method is not called, `build` finishes the entry computation.
 

@@ -29,7 +29,7 @@ class IndexingMethods(ReductionMethods):
         slice_sizes: Any,
         indices_are_sorted: bool = False,
     ) -> Op:
-        """Gathers slices of the operand, which start at the index vectors in `start_indices`.
+        """Gathers the slices of the operand that start at the index vectors in `start_indices`.
 
         The indices are clamped so that all slices are in bounds. Raises BuilderError for dimension
         numbers that do not fit.
@@ -58,7 +58,7 @@ class IndexingMethods(ReductionMethods):
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
     ) -> Op:
-        """Combines the operands with updates at index vectors.
+        """Combines the operands with `updates` at the index vectors in `scatter_indices`.
 
         `update_computation` takes the current values and then the updates. Updates that are out of
         bounds are skipped. Raises BuilderError for dimension numbers or computations that do not
@@ -83,7 +83,7 @@ class IndexingMethods(ReductionMethods):
         return self._emit(_SCATTER, (*arrays, indices, *changes), attributes)
 
     def _fields(self, kind: type[Numbers], value: Numbers | dict[str, Any], argument: str = "dimension_numbers") -> dict[str, Any]:
-        """Returns dimension numbers given as a record or a dictionary; lists become tuples."""
+        """Returns the fields of dimension numbers in a dictionary, with lists as tuples."""
         if isinstance(value, dict):
             try:
                 value = kind(**value)
@@ -94,12 +94,12 @@ class IndexingMethods(ReductionMethods):
         return {name: part if isinstance(part, int) else self._integers(part, name) for name, part in fields.items()}
 
     def sort(self, operands: Operands, comparator: Called | Op | None = None, dimension: int = -1, is_stable: bool = False) -> Op:
-        """Sorts the operands along one dimension, all in the same order.
+        """Sorts the operands along one dimension, reordering all of them in the same way.
 
         `comparator` takes two elements of the first operand, two of the second, and so on. By
         default, the first operand is sorted in ascending order. Several operands give a tuple.
-        `sort(keys, values)` is the form of 2019. Raises BuilderError if the comparator does not
-        fit.
+        `sort(keys, values)` is the form used in 2019. Raises BuilderError if the comparator does
+        not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

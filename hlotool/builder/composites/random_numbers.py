@@ -18,10 +18,10 @@ class RandomMethods(ControlFlowMethods):
     """Methods for random numbers; `rng_uniform` and `rng_normal` use an unspecified generator."""
 
     def rng_get_and_update_state(self, delta: int) -> Op:
-        """Returns the device's random state of 128 bits, and then adds `delta` to it.
+        """Returns the device's 128-bit random state, and then adds `delta` to the state.
 
-        The instruction appears in dumps; users write `rng_bit_generator`. As on XLA:CPU, each
-        instruction has its own state. Raises BuilderError for a delta that is not an integer.
+        This instruction appears in dumps; users call `rng_bit_generator` instead. As on XLA:CPU,
+        each instruction has its own state. Raises BuilderError for a delta that is not an integer.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -32,7 +32,7 @@ class RandomMethods(ControlFlowMethods):
         return self._emit(_RNG_STATE, (), {"delta": self._integer(delta, "delta")}, array_shape("u64", (2,)))
 
     def rng_uniform(self, a: Operand, b: Operand, shape: ShapeLike) -> Op:
-        """Generates random numbers, uniformly distributed in the interval [a, b).
+        """Generates random numbers uniformly distributed in the interval [a, b).
 
         The limits are scalars of the shape's element type. Raises BuilderError for limits of other
         types.
@@ -65,10 +65,11 @@ class RandomMethods(ControlFlowMethods):
         return self._emit(_RNG, operands, {"distribution": distribution}, result)
 
     def rng_bernoulli(self, mean: Operand, shape: ShapeLike) -> Op:
-        """Generates a u32 array of random ones, with probability `mean`, and zeros.
+        """Generates a u32 array whose elements are 1 with probability `mean`, and 0 otherwise.
 
-        `mean` is a scalar. The operation is from 2017, and HLO does not have it: numbers of
-        `rng_uniform` are compared with the mean. Raises BuilderError for a shape of another type.
+        `mean` is a scalar. XLA's documentation of 2017 has this operation, but HLO does not, so
+        numbers from `rng_uniform` are compared with `mean`. Raises BuilderError for a shape of
+        another element type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

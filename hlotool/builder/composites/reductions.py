@@ -1,4 +1,4 @@
-"""Methods that apply a computation of scalars or of slices to arrays."""
+"""Methods that apply a computation on scalars or slices to arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SELECT_AND_SCATTER = OPS["select-and-scatter"]
 
 
 class ReductionMethods(SlicingMethods):
-    """Methods that apply a computation of scalars or of slices to arrays."""
+    """Methods that apply a computation on scalars or slices to arrays."""
 
     def reduce(self, operands: Operands, init_values: Operands, computation: Called, dimensions_to_reduce: Sequence[int]) -> Op:
         """Combines the elements along the given dimensions.
@@ -47,7 +47,7 @@ class ReductionMethods(SlicingMethods):
         return self._emit(_REDUCE, (*inputs, *inits), {"dimensions": dimensions, "to_apply": reducer})
 
     def reduce_all(self, operand: Operands, init_value: Operands, computation: Called) -> Op:
-        """Combines all elements: `reduce` over all dimensions.
+        """Combines all elements, like `reduce` over all dimensions.
 
         Raises BuilderError if the computation does not fit.
 
@@ -84,8 +84,8 @@ class ReductionMethods(SlicingMethods):
         """Combines the elements inside the window at each of its positions.
 
         `padding` is SAME, VALID, or (low, high) for each dimension. Several operands give a tuple,
-        as in `reduce`. Raises BuilderError for lists of other lengths, and if the computation does
-        not fit.
+        as in `reduce`. Raises BuilderError for lists of the wrong length, and if the computation
+        does not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -132,11 +132,11 @@ class ReductionMethods(SlicingMethods):
         init_value: Operand,
         scatter: Called,
     ) -> Op:
-        """Scatters values of `source` to the elements that `select` selects in each window.
+        """Scatters the values of `source` to the elements that `select` chooses in each window.
 
-        `scatter` combines the result at the selected element, initially `init_value`, with the
-        value of `source` for the window. Raises BuilderError if the shape of `source` is not that
-        of the window positions, and if a computation does not fit.
+        `scatter` combines the value at the chosen element of the result, initially `init_value`,
+        with the value of `source` for the window. Raises BuilderError unless `source` has one value
+        per window position, or if a computation does not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -154,7 +154,7 @@ class ReductionMethods(SlicingMethods):
         return self._emit(_SELECT_AND_SCATTER, (x, y, init), {"window": window, "select": chooser, "scatter": combiner})
 
     def map(self, operands: Operands, computation: Called, dimensions: Sequence[int] | None = None, static_operands: Operands = ()) -> Op:
-        """Applies a computation of scalars to the elements of the operands at each index.
+        """Applies a computation on scalars to the elements of the operands at each index.
 
         `dimensions` must list all dimensions, in order. Scalars in `static_operands` are passed to
         every call, after the elements. Raises BuilderError if the computation does not fit.
@@ -176,10 +176,10 @@ class ReductionMethods(SlicingMethods):
     ) -> Op:
         """Iterates along one dimension, with carried values.
 
-        `to_apply` takes slices of the inputs and carried values, and returns outputs and new
+        `to_apply` takes slices of the inputs and the carried values, and returns outputs and new
         carried values. The result is a tuple of the stacked outputs and the last carried values.
-        `is_associative` promises that `to_apply` is associative; None if this is not known. Raises
-        BuilderError if the computation does not fit.
+        `is_associative=True` promises that `to_apply` is associative; None means that this is not
+        known. Raises BuilderError if the computation does not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

@@ -1,4 +1,4 @@
-"""Methods for comparison, selection, limits and conversions of element types."""
+"""Methods for comparison, selection, clamping and conversion of element types."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _TUPLE = OPS["tuple"]
 
 
 class SelectionMethods(ComputationMethods):
-    """Methods for comparison, selection, limits and conversions of element types."""
+    """Methods for comparison, selection, clamping and conversion of element types."""
 
     def compare(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int], direction: str, type: str | None = None) -> Op:  # noqa: A002
         """Compares each pair of elements by `direction` (EQ, NE, GE, GT, LE, LT).
 
-        `type` TOTALORDER also orders NaNs and signed zeros. Raises BuilderError for operands that
-        are not compatible, and for a `type` that the operands' element type does not have.
+        The type TOTALORDER also orders NaNs and signed zeros. Raises BuilderError for operands that
+        are not compatible, and for a `type` that does not apply to their element type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -60,10 +60,10 @@ class SelectionMethods(ComputationMethods):
     def select(self, pred: Operand, on_true: Operand, on_false: Operand) -> Op:
         """Selects elements of `on_true` where `pred` is true, and of `on_false` elsewhere.
 
-        A scalar `pred` selects all elements. A number given as a branch is repeated to the shape of
-        the other branch or of `pred`; operations must have the same shape. Tuples are selected
-        element by element, since HLO's select does not take tuples. Raises BuilderError for
-        branches of different shapes.
+        A scalar `pred` selects all elements of a branch. A number given as a branch is broadcast to
+        the shape of the other branch or of `pred`; operations must have the same shape. Tuples are
+        selected element by element, because HLO's select does not take tuples. Raises BuilderError
+        for branches of different shapes.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -101,7 +101,7 @@ class SelectionMethods(ComputationMethods):
     def round(self, operand: Operand) -> Op:
         """Rounds to the nearest integer, ties away from zero.
 
-        This is another name of `round_nearest_afz`. Raises BuilderError unless the operand has
+        This is another name for `round_nearest_afz`. Raises BuilderError unless the operand has
         floating-point elements.
 
         >>> import hlotool
@@ -129,8 +129,8 @@ class SelectionMethods(ComputationMethods):
     def bitcast_convert_type(self, operand: Operand, new_element_type: str) -> Op:
         """Reinterprets the bits as elements of another type.
 
-        A narrower type adds a last dimension, and a wider type removes it. Raises BuilderError if
-        the bits do not fit, and for conversions between real and complex types.
+        A narrower type adds a last dimension; a wider type removes the last dimension. Raises
+        BuilderError if the bits do not fit, and for conversions between real and complex types.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -141,7 +141,7 @@ class SelectionMethods(ComputationMethods):
         ((1, 2), (1,))
         """
         x = self._operand(operand, "operand")
-        # The verifier knows the dimensions that follow from the type.
+        # The verifier finds the dimensions that follow from the type.
         target = self._retyped(x.shape, new_element_type)
         return self._emit(_BITCAST_CONVERT, (x,), None, self._required(_BITCAST_CONVERT, (x,), {}, target))
 

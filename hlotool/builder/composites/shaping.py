@@ -1,4 +1,4 @@
-"""Methods that repeat or rearrange elements or make arrays of numbers."""
+"""Methods that repeat or rearrange elements, or create arrays of numbers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _GET_SIZE, _SET_SIZE = OPS["get-dimension-size"], OPS["set-dimension-size"]
 
 
 class ShapingMethods(SelectionMethods):
-    """Methods that repeat or rearrange elements or make arrays of numbers."""
+    """Methods that repeat or rearrange elements, or create arrays of numbers."""
 
     def broadcast(self, operand: Operand, broadcast_sizes: Sequence[int]) -> Op:
-        """Repeats the operand along new dimensions of the given sizes, which come before its own.
+        """Repeats the operand along new leading dimensions of the given sizes.
 
         Raises BuilderError for negative sizes.
 
@@ -45,11 +45,11 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_BROADCAST, (x,), {"dimensions": tuple(range(len(sizes), len(new)))}, shape)
 
     def broadcast_in_dim(self, operand: Operand, out_dim_size: Sequence[int], broadcast_dimensions: Sequence[int]) -> Op:
-        """Repeats the operand to an array of sizes `out_dim_size`.
+        """Broadcasts the operand to an array with the sizes `out_dim_size`.
 
         Dimension k of the operand becomes dimension `broadcast_dimensions[k]` of the result; a
-        dimension of size 1 is repeated. Raises BuilderError for other sizes, and unless the
-        dimensions are strictly increasing.
+        dimension of size 1 is repeated. Raises BuilderError for sizes that do not fit, and unless
+        the dimensions are strictly increasing.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -68,10 +68,10 @@ class ShapingMethods(SelectionMethods):
     # ---- the same elements in other dimensions --------------------------------------------------
 
     def reshape(self, operand: Operand, dimensions: Sequence[int] | None = None, new_sizes: Sequence[int] | None = None) -> Op:
-        """Arranges the elements, in row-major order, in an array of sizes `dimensions`.
+        """Arranges the elements in row-major order in an array with the sizes `dimensions`.
 
         In the older form, which also has `new_sizes`, the operand is transposed by `dimensions` and
-        then reshaped to `new_sizes`. Raises BuilderError for another number of elements.
+        then reshaped to `new_sizes`. Raises BuilderError if the number of elements changes.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -92,10 +92,10 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_RESHAPE, (x,), None, array_shape(x.shape.element_type, given[-1]))
 
     def reshape_explicit(self, shape: ShapeLike, operand: Operand) -> Op:
-        """Arranges the elements in an array of an explicit shape: `Reshape(shape, operand)`.
+        """Arranges the elements in an array of an explicit shape, as in `Reshape(shape, operand)`.
 
-        The shape may have dynamic dimensions and a layout. Raises BuilderError for another number
-        of elements or another type.
+        The shape may have dynamic dimensions and a layout. Raises BuilderError if the number of
+        elements or the element type changes.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -111,7 +111,7 @@ class ShapingMethods(SelectionMethods):
     def collapse(self, operand: Operand, dimensions: Sequence[int]) -> Op:
         """Joins adjacent dimensions into one; with fewer than two dimensions, returns the operand.
 
-        Raises BuilderError unless the dimensions are in order and without gaps.
+        Raises BuilderError unless the dimensions are consecutive and in order.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -135,8 +135,8 @@ class ShapingMethods(SelectionMethods):
     def dynamic_reshape(self, operand: Operand, dim_sizes: Operands, new_size_bounds: Sequence[int], dims_are_dynamic: Sequence[bool]) -> Op:
         """Arranges the elements in dimensions with the given bounds.
 
-        The actual sizes are s32 scalars. Raises BuilderError if the bounds give a number of
-        elements other than the operand's.
+        `dim_sizes` contains the actual sizes, which are s32 scalars. Raises BuilderError if the
+        bounds give a different number of elements than the operand has.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -170,9 +170,9 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_TRANSPOSE, (x,), {"dimensions": order}, self._transposed(x.shape, order))
 
     def _transposed(self, shape: Shape, order: Sequence[int]) -> Shape | None:
-        """Returns the transposed shape in row-major order, as XLA's builder makes it.
+        """Returns the transposed shape in row-major order, as XLA's builder does.
 
-        The result is None for a wrong order, which inference reports.
+        Returns None for a wrong order, which inference reports.
         """
         if not shape.is_array or sorted(order) != list(range(shape.rank)):
             return None
@@ -206,10 +206,10 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_TUPLE, self._operands(elements, "elements"))
 
     def iota(self, shape: ShapeLike, iota_dimension: int = 0) -> Op:
-        """Makes an array that contains the index of each element along one dimension.
+        """Creates an array that contains the index of each element along one dimension.
 
-        `iota("s32", 5)`, with a type and a size, is the form of 2019. Raises BuilderError for
-        scalars, and for arrays of truth values.
+        `iota("s32", 5)`, with a type and a size, is the form used in 2019. Raises BuilderError for
+        scalars and for pred arrays.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -226,7 +226,7 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_IOTA, (), {"iota_dimension": self._dimension(iota_dimension, result.rank, "iota_dimension")}, result)
 
     def get_dimension_size(self, operand: Operand, dimension: int) -> Op:
-        """Returns the actual size of one dimension, an s32 scalar.
+        """Returns the actual size of one dimension as an s32 scalar.
 
         Raises BuilderError for dimensions that do not exist.
 

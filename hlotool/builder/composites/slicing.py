@@ -1,4 +1,4 @@
-"""Methods that take parts of arrays or join parts."""
+"""Methods that extract parts of arrays or join arrays."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _PAD, _RESHAPE, _SLICE = OPS["pad"], OPS["reshape"], OPS["slice"]
 
 
 class SlicingMethods(ShapingMethods):
-    """Methods that take parts of arrays or join parts."""
+    """Methods that extract parts of arrays or join arrays."""
 
     def slice(self, operand: Operand, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None) -> Op:
         """Takes every stride-th element from the start index up to the limit of each dimension.
 
         The limits are exclusive. Strides are 1 by default. Raises BuilderError for ranges that are
-        not in the operand.
+        out of bounds.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -65,10 +65,10 @@ class SlicingMethods(ShapingMethods):
         return Op(self._innermost(), x)
 
     def dynamic_slice(self, operand: Operand, start_indices: Operands, slice_sizes: Sequence[int]) -> Op:
-        """Takes a slice at indices computed at run time, which are clamped so that it is in bounds.
+        """Takes a slice at indices computed at run time, clamped so that the slice is in bounds.
 
-        `start_indices` are integer scalars, one for each dimension, or a single vector, as in older
-        documentation. Raises BuilderError for sizes that are larger than the operand's.
+        `start_indices` contains one integer scalar per dimension, or is a single vector, as in
+        older documentation. Raises BuilderError for sizes that are larger than the operand's.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -81,10 +81,10 @@ class SlicingMethods(ShapingMethods):
         return self._emit(_DYNAMIC_SLICE, (x, *starts), {"dynamic_slice_sizes": self._integers(slice_sizes, "slice_sizes")})
 
     def dynamic_update_slice(self, operand: Operand, update: Operand, start_indices: Operands) -> Op:
-        """Replaces a slice of the operand by `update`, at indices computed at run time.
+        """Replaces a slice of the operand with `update`, at indices computed at run time.
 
-        `start_indices` are given as in `dynamic_slice`, and are clamped so that the slice is in
-        bounds. Raises BuilderError for an update that is larger than the operand.
+        `start_indices` is given as in `dynamic_slice`; the indices are clamped so that the slice is
+        in bounds. Raises BuilderError for an update that is larger than the operand.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -97,10 +97,10 @@ class SlicingMethods(ShapingMethods):
     def pad(self, operand: Operand, padding_value: Operand, padding_config: Any) -> Op:
         """Adds the padding value around the operand and between its elements.
 
-        Negative padding removes elements. `padding_config` contains (edge_padding_low,
-        edge_padding_high) or (low, high, interior_padding) for each dimension, or is HLO text such
-        as "1_2x0_0_1". Raises BuilderError if it has another length, and for negative interior
-        padding.
+        Negative padding removes elements. For each dimension, `padding_config` contains
+        (edge_padding_low, edge_padding_high), optionally followed by interior_padding; HLO text
+        such as "1_2x0_0_1" is accepted, too. Raises BuilderError if `padding_config` has the wrong
+        length, and for negative interior padding.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

@@ -1,1 +1,1 @@
-"""Prints modules as Python code: calls of `hlotool.Builder` that rebuild the module."""
+"""Writes a module as Python code: calls to `hlotool.Builder` that rebuild it."""

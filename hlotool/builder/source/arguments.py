@@ -1,9 +1,9 @@
-"""Candidate calls of builder methods that may make an instruction.
+"""Candidate calls to builder methods that may rebuild an instruction.
 
-Arguments come from the instruction's operands, attributes and shape. The signature of a method
-gives its parameters, most of which have the names of operands or attributes of its opcode; the
-tables here contain the others. The calls need not be exact: each call is tried before it is
-written.
+The arguments come from the instruction's operands, attributes and shape, and the parameters from
+the signature of the method. Most parameters have the name of an operand or attribute of the opcode;
+the tables here contain the others. The calls need not be correct, because each call is tried before
+it is written.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ABSENT: Any = object()
 
 
 class _Parameter(Record):
-    """A parameter of a method."""
+    """A parameter of a builder method."""
 
     name: str
     default: Any
@@ -94,7 +94,7 @@ def _carries(x: Instruction) -> int:
 
 
 def _window(field: str) -> Source:
-    """Returns a source for one field of all window dimensions; absent if all have the default."""
+    """Returns a source for one field of all window dimensions; absent if all are the default."""
     return lambda x: _unless([getattr(row, field) for row in x.attributes.get("window", ())], 1 if field != "window_reversal" else False)
 
 
@@ -103,7 +103,7 @@ def _unless(values: list[Any], default: Any) -> Any:
 
 
 def _numbers(kind: type[Record], x: Instruction) -> Record:
-    """Returns dimension numbers whose fields have the names of the attributes."""
+    """Returns dimension numbers whose fields are named like the attributes."""
     return kind(**{name: x.attributes[name] for name in kind._fields if name in x.attributes})
 
 
@@ -136,7 +136,7 @@ def _accuracy(x: Instruction) -> Any:
 
 
 def _shards(x: Instruction) -> int:
-    """Returns the number of parts that a collective joins or splits."""
+    """Returns the number of shards that a collective gathers or scatters."""
     dimension: int = x.attributes["dimensions"][0]
     result, operand = x.shape, x.operands[0].shape
     sizes = [(result.elements[0] if result.is_tuple else result).dimensions[dimension], operand.dimensions[dimension]]
@@ -149,7 +149,7 @@ def _group_size(x: Instruction) -> int:
 
 
 def _reduced(x: Instruction) -> int:
-    """Returns the number of operands that a collective-reduce combines: all except the roots."""
+    """Returns the number of operands that a collective-reduce combines: all except `roots`."""
     return len(x.operands) - bool(x.attributes.get("has_dynamic_root"))
 
 
@@ -238,7 +238,7 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
         "has_side_effect": lambda x: x.attributes.get("custom_call_has_side_effect", _ABSENT),
         "opaque": _opaque,
         "attributes": _other_custom_call_attributes,
-        # The layout is always written, since a missing one would mean that none is required.
+        # The layout is always written, because without one, no layout would be required.
         "shape": lambda x: x.shape.text,
     },
     "dot": {"dimension_numbers": _dot_numbers},
@@ -261,7 +261,7 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
     "recv": {"shape": lambda x: shape_text(x.shape.elements[0])},
     "reduce": {"operands": _half(0), "init_values": _half(1)},
     "reduce-window": {**_WINDOW, "operands": _half(0), "init_values": _half(1)},
-    # Only the older form has both arguments; with `dimensions` alone, they are the result's sizes.
+    # Only the older form has both arguments; `dimensions` alone contains the result's sizes.
     "reshape": {"dimensions": lambda x: list(x.shape.dimensions), "new_sizes": lambda x: _ABSENT},
     "rng": {name: _slot(k) for names in (("a", "b"), ("mu", "sigma")) for k, name in enumerate(names)},
     "rng-bit-generator": {"initial_state": _slot(0), "shape": lambda x: shape_text(x.shape.elements[1])},
@@ -285,7 +285,7 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
     "sort": {"operands": lambda x: _slots(range(len(x.operands)))},
     "tuple": {"elements": _all},
 }
-"""Arguments by opcode and name, if they are not the operands or attributes with these names."""
+"""Arguments, by opcode and name, that differ from the operand or attribute of the same name."""
 
 _METHODS: dict[str, Callable[[Instruction], tuple[str, ...]]] = {
     "broadcast": lambda x: ("broadcast",) * (x.operands[0].shape.rank == 0) + ("broadcast_in_dim",),
@@ -298,7 +298,7 @@ _METHODS: dict[str, Callable[[Instruction], tuple[str, ...]]] = {
     "rng": lambda x: (x.attributes["distribution"],),
     "send": lambda x: ("send_start",),
 }
-"""The methods for opcodes with several methods, or whose usual method adds more instructions."""
+"""Methods for opcodes with several methods, or whose usual method adds several instructions."""
 
 _ONLY_IF_NEEDED: dict[str, Source] = {"preferred_element_type": lambda x: x.shape.element_type}
 """Optional arguments: a call is first tried without them."""
@@ -308,7 +308,7 @@ _ONLY_IF_NEEDED: dict[str, Source] = {"preferred_element_type": lambda x: x.shap
 
 
 def natural_calls(x: Instruction) -> Iterator[Call]:
-    """Yields the calls of methods that may make the instruction, the simplest first."""
+    """Yields the method calls that may rebuild the instruction, simplest first."""
     choose = _METHODS.get(x.op.name)
     for method in choose(x) if choose is not None else (method_name(x.op.name),):
         if not hasattr(Builder, method):
@@ -341,7 +341,7 @@ def _arguments(x: Instruction, method: str, parameters: Sequence[_Parameter], mo
 
 
 def _value(x: Instruction, method: str, parameter: _Parameter) -> Any:
-    """Returns the value of an argument; absent if it is not known or has its default."""
+    """Returns the value of an argument; absent if it is not known or is the default."""
     op, name = x.op, parameter.name
     source = _BY_OPCODE.get(op.name, {}).get(name)
     if source is not None:
@@ -363,18 +363,18 @@ def _value(x: Instruction, method: str, parameter: _Parameter) -> Any:
 
 
 def generic_attributes(x: Instruction, *, as_stored: bool = False) -> dict[str, Any]:
-    """Returns the opcode's own attributes of `x`, as `Builder.instruction` takes them."""
+    """Returns the opcode's own attributes of `x`, in the form that `Builder.instruction` takes."""
     own = {name: value for name, value in x.attributes.items() if name in x.op.attributes and value is not None}
     return own if as_stored else {name: attribute_value(x.op.attributes[name].kind, value) for name, value in own.items()}
 
 
 def generic_calls(x: Instruction) -> Iterator[Call]:
-    """Yields the calls of `Builder.instruction` that may make the instruction.
+    """Yields the calls to `Builder.instruction` that may rebuild the instruction.
 
-    They are, in this order: with checks, without checks, and without checks but with attributes as
-    stored, for those whose text cannot be read.
+    The first call is checked; the second is not. The third is not checked either, and takes the
+    attributes as stored, because the text of some attributes cannot be read back.
     """
-    # The builder finds the start's computation, unless the start is in another computation.
+    # The builder finds what the start calls, unless the start is in another computation.
     continued = continues(x) and producer(x.operands[0], {}) is not None
     for check, as_stored in ((True, False), (False, False), (False, True)):
         attributes = {name: value for name, value in generic_attributes(x, as_stored=as_stored).items() if not (continued and name == "calls")}

@@ -1,4 +1,4 @@
-"""Calls of builder methods, and their layout in lines of code."""
+"""Calls to builder methods, and their layout in lines of code."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["Argument", "Call", "chain_lines"]
 
 _MOST_COLUMNS = 120
 _INDENT = "    "
-# An argument list shorter than this is not broken before longer ones.
+# If the last argument list is shorter than this, longer lists are broken first.
 _SHORT = 40
 
 Argument = tuple[str, Any]
-"""The name of an argument, empty if it is passed by position, and its value."""
+"""The name of an argument (empty if it is positional) and its value."""
 
 
 class Call(Record):
-    """A call of a builder's method."""
+    """A call to a builder method."""
 
     method: str
     arguments: tuple[Argument, ...] = ()
@@ -37,7 +37,7 @@ class Call(Record):
 def chain_lines(start: str, calls: Sequence[tuple[str, Sequence[str]]], indent: str) -> str:
     """Returns a statement that begins with `start`, followed by a chain of method calls.
 
-    Long argument lists have one line per argument.
+    Long argument lists are written with one line per argument.
 
     >>> print(chain_lines("x = b", [(".add", ["p", "q"]), (".named", ['"sum"'])], ""))
     x = b.add(p, q).named("sum")
@@ -45,7 +45,7 @@ def chain_lines(start: str, calls: Sequence[tuple[str, Sequence[str]]], indent: 
     texts = [f"{method}({', '.join(arguments)})" for method, arguments in calls]
     if len(indent) + len(start) + sum(map(len, texts)) <= _MOST_COLUMNS:
         return indent + start + "".join(texts)
-    # The last list, which contains any annotations, is broken first; then the longest ones.
+    # The last list, which contains any annotations, is broken first, then the others by length.
     last = len(calls) - 1
     order = sorted(range(len(calls)), key=lambda k: (k != last or len(texts[k]) < _SHORT, -len(texts[k])))
     for k in order:
@@ -64,7 +64,7 @@ def _broken(method: str, arguments: Sequence[str], indent: str) -> str:
 
 
 def _wrapped(row: str, indent: str) -> str:
-    """Wraps a long list of variables; a row with strings is left as it is."""
+    """Wraps a long list of variables; leaves a row with strings unchanged."""
     if len(row) <= _MOST_COLUMNS or '"' in row or "'" in row:
         return row
     return fill(row, _MOST_COLUMNS, subsequent_indent=indent + _INDENT, break_long_words=False, break_on_hyphens=False)

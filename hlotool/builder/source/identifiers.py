@@ -1,4 +1,4 @@
-"""Makes names of Python variables from HLO names."""
+"""Derives names of Python variables from HLO names."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins)})
 
 
 class Identifiers:
-    """The variables of a scope.
+    """The variable names in a scope.
 
-    A new name is not already taken, is not a Python keyword, and does not shadow a built-in.
+    A new name is not yet taken, is not a Python keyword, and does not shadow a built-in.
 
     >>> names = Identifiers(["b"])
     >>> [names.take(name) for name in ("add.1", "add_1", "lambda", "sum", "0x", "b", "__class__")]
@@ -40,5 +40,5 @@ class Identifiers:
         free = self._names.take(word)
         if free == word:
             return free
-        # The name now ends in a number, so it may be the variable of another name.
+        # The name now ends in a number, so it may already be the variable for another HLO name.
         return self.take(free)

@@ -1,4 +1,4 @@
-"""Writes the statements that make instructions."""
+"""Writes the statements that build instructions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Step = tuple[str, tuple[str, ...]]
 
 
 class _Form(Record):
-    """The calls that make an instruction, except for its name and metadata."""
+    """The calls that build an instruction, without its name and metadata."""
 
     call: Step
     layout: tuple[Step, ...]
@@ -34,7 +34,7 @@ class _Form(Record):
 
 
 class InstructionCode:
-    """The calls that make the instructions of a module, found once per kind of instruction."""
+    """The calls that build the instructions of a module, found once per kind of instruction."""
 
     def __init__(self, trial: Trial, writer: CodeWriter) -> None:
         self._trial = trial
@@ -42,7 +42,7 @@ class InstructionCode:
         self._forms: dict[tuple[Any, ...], _Form] = {}
 
     def steps(self, x: Instruction, name: str | None, variables: Mapping[Instruction, str]) -> list[Step]:
-        """Returns the calls that make an instruction, in order.
+        """Returns the calls that build an instruction, in order.
 
         `name` is None if the builder chooses the right name by itself.
         """
@@ -65,7 +65,7 @@ class InstructionCode:
         return steps
 
     def _form(self, x: Instruction) -> _Form:
-        # The ids stay valid, since the objects live as long as the module.
+        # The ids stay valid because the objects live as long as the module.
         key = (x.op, id(x.attributes), x.backend_config, id(x.shape), *[id(operand.shape) for operand in x.operands])
         form = self._forms.get(key)
         if form is None:
@@ -126,7 +126,7 @@ def configuration_value(text: str) -> str:
 
 
 def used_instructions(instructions: Sequence[Instruction]) -> set[Instruction]:
-    """Returns the instructions to which other statements refer."""
+    """Returns the instructions that other statements refer to."""
     used: set[Instruction] = set()
     for x in instructions:
         used.update(x.operands)

@@ -1,4 +1,4 @@
-"""Literals of constants as arguments of `Builder.constant`: numbers, HLO text or bytes."""
+"""Converts literals to arguments of `Builder.constant`: numbers, HLO text or bytes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["constant_arguments"]
 _MOST_NUMBERS = 64
 _MOST_DIMENSIONS = 8
 _LONGEST_TEXT = 400
-# The types that Python's numbers become if no element type is given.
+# The element types that Python numbers get by default.
 _PLAIN_TYPES = frozenset({"pred", "s32", "f32", "c64"})
 _WORDS = {"true": True, "false": False}
 
 
 def constant_arguments(literal: Literal) -> tuple[Argument, ...]:
-    """Returns arguments with which `Builder.constant` makes an equal literal with the same text.
+    """Returns arguments for `Builder.constant` that give an equal literal with the same text.
 
     >>> from hlotool.shapes.shape import Shape, array_shape
     >>> constant_arguments(Literal(array_shape("s8", (2,)), "{1, 2}"))
@@ -42,7 +42,7 @@ def constant_arguments(literal: Literal) -> tuple[Argument, ...]:
             made = shaped_literal(value, literal.shape) if "shape" in named else as_literal(value, named.get(""))
         except Violation:
             continue
-        # Some complex values share a text with others.
+        # Different complex values may have the same text.
         if literal_text(made) == text and made == literal:
             return arguments
     return ("", text), ("shape", shape_text(literal.shape))
@@ -65,7 +65,7 @@ def _candidates(literal: Literal, text: str) -> Iterator[tuple[Argument, ...]]:
 
 
 def _numbers(shape: Shape, text: str) -> Any:
-    """Returns the numbers of an array as a nested list; None if Python cannot read one of them."""
+    """Returns an array's numbers as a nested list, or None if Python cannot read one of them."""
     kind, sizes = kind_of(shape.element_type), shape.dimensions
     try:
         values: list[Any] = [_number(token, kind) for token in element_tokens(text)]

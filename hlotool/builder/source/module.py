@@ -28,20 +28,21 @@ from hlotool.verifier.engine import verify
 __all__ = ["to_python"]
 
 _INDENT = "    "
-# Names that the code itself uses.
+# Names that the generated code itself uses.
 _OWN_NAMES = ("b", "c", "hlotool", "module", "b64decode")
 _NUMBERS_OF_PROGRAMS = ("replica_count", "num_partitions")
 _ENTRY_LAYOUT = "entry_computation_layout"
 
 
 def to_python(module: Module) -> str:
-    """Returns the module as Python code: calls of `hlotool.Builder` that rebuild it as `module`.
+    """Returns the module as Python code: calls to `hlotool.Builder` that rebuild it as `module`.
 
     The code is meant to be read and edited, for example as a test or for a bug report: each
-    instruction is made by the method named after its operation, unless only `Builder.instruction`
-    can make exactly this instruction. The result prints the same text as the module, with all print
-    options. Names and strings of the module appear only as strings in the code, so running the code
-    does nothing but build. A module that the verifier rejects is built without checks.
+    instruction is built by the method named after its operation, unless only `Builder.instruction`
+    can build exactly this instruction. With all print options, the rebuilt module prints the same
+    text as the original. Names and strings of the module appear only as strings in the code, so
+    running the code does nothing but build a module. A module that the verifier rejects is built
+    without checks.
 
     Raises HlotoolError for modules that strict parsing cannot produce: those with unknown opcodes
     or attributes, which `strict=False` accepts, and those that use an instruction or a computation
@@ -63,7 +64,7 @@ def to_python(module: Module) -> str:
 
 
 class _ModuleCode:
-    """A writer of the code of one module."""
+    """A writer of the code for one module."""
 
     def __init__(self, module: Module) -> None:
         _require_known(module)
@@ -93,7 +94,7 @@ class _ModuleCode:
         return "\n\n".join(["\n".join(self._imports()), *blocks]) + "\n"
 
     def _imports(self) -> list[str]:
-        """Returns the imports of the code: the standard library first."""
+        """Returns the imports of the code, with the standard library first."""
         homes: dict[str, list[str]] = {}
         for name, home in sorted(self._writer.imports.items()):
             homes.setdefault(home, []).append(name)
@@ -125,14 +126,14 @@ class _ModuleCode:
         return "\n".join(lines)
 
     def _header(self) -> dict[str, Any]:
-        """Returns the attributes of the header that are not arguments of the builder."""
+        """Returns the header attributes that are not arguments of the builder."""
         module = self._module
         header = {
             name: _header_value(name, module.attributes.get(name), text)
             for name, text in header_attributes(module)
             if name not in _NUMBERS_OF_PROGRAMS
         }
-        # The builder writes this layout itself.
+        # The builder itself writes the usual entry layout.
         entry = module.entry.program_shape
         usual = CODECS[MODULE_ATTRIBUTES[_ENTRY_LAYOUT].kind].write(entry, WriteStyle())
         if module.attributes.get(_ENTRY_LAYOUT) == entry or header.get(_ENTRY_LAYOUT) == usual:
@@ -187,9 +188,9 @@ def _header_value(name: str, value: Any, text: str) -> Any:
 
 
 def _is_valid(module: Module, trial: Trial) -> bool:
-    """Returns whether the verifier accepts the module as it is built.
+    """Returns whether the verifier accepts the rebuilt module.
 
-    It is verified without the text, whose comments may suppress findings.
+    The check leaves out the source, because its comments may suppress findings.
     """
     built = copy(module)
     built.source, built.diagnostics = None, []
@@ -197,7 +198,7 @@ def _is_valid(module: Module, trial: Trial) -> bool:
 
 
 def _taken(names: NameTable, x: Instruction) -> str | None:
-    """Reserves an instruction's name, and returns it; None if a builder gives it automatically."""
+    """Reserves an instruction's name; returns it, or None if a builder would choose it anyway."""
     automatic = names.take(x.op.name)
     if automatic == x.name:
         return None
@@ -207,10 +208,10 @@ def _taken(names: NameTable, x: Instruction) -> str | None:
 
 
 def _has_unique_names(module: Module) -> bool:
-    """Returns whether the names could have been given by a builder with unique names.
+    """Returns whether a builder with unique names could have chosen the names of the module.
 
-    Those of instructions are then unique in the module, and those of the module and of computations
-    are legal.
+    This requires that instruction names are unique in the module, and that the names of the module
+    and of its computations are legal.
     """
     names = [x.name for c in module.computations if c not in module.hidden for x in c.instructions]
     return len(names) == len(set(names)) and all(is_legal_name(name) for name in (module.name, *(c.name for c in module.computations)))

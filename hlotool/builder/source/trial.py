@@ -1,6 +1,6 @@
-"""Tries calls of builder methods on the operands of an instruction.
+"""Tries calls to builder methods on the operands of an instruction.
 
-A trial shows whether a call makes exactly this instruction.
+A trial shows whether a call builds exactly that instruction.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class _TrialBuilder(Builder):
     """A builder that does not annotate the computations that its instructions call."""
 
     def _annotate_wrapped(self, x: Instruction) -> None:
-        """Does nothing, since the computation belongs to the module."""
+        """Does nothing, because the computation belongs to the module being written."""
 
 
 class Trial:
-    """A builder for trials: it makes instructions like those of a module, and discards them.
+    """A builder for trials: it builds instructions like those of a module, and discards them.
 
-    They have the operands and the called computations of the module.
+    The trial instructions use the operands and the called computations of that module.
     """
 
     def __init__(self, module: Module) -> None:
@@ -41,9 +41,9 @@ class Trial:
         self.modes = self._builder._state.modes
 
     def made(self, call: Call, x: Instruction) -> Instruction | None:
-        """Returns the instruction that a call makes of the operands of `x`.
+        """Returns the instruction that a call builds from the operands of `x`.
 
-        The result is None unless it equals `x` except for its name, layout and annotations.
+        Returns None if the instruction differs from `x` in more than name, layout and annotations.
         """
         builder = self._builder
 
@@ -55,7 +55,7 @@ class Trial:
             named = {name: resolved(value, operand) for name, value in call.named.items()}
             result: Any = getattr(builder, call.method)(*arguments, **named)
         except (BuilderError, IndexError):
-            # The call is wrong for this instruction, or the method takes more operands than it has.
+            # The call is wrong for `x`, or the method takes more operands than `x` has.
             return None
         finally:
             instructions = list(builder._instructions)
@@ -77,12 +77,12 @@ def _is_like(made: Instruction, x: Instruction) -> bool:
 
 
 def _own_attributes(x: Instruction) -> dict[str, Any]:
-    """Returns the opcode's own attributes, except defaults and those derived from the result."""
+    """Returns the opcode's own attributes that are neither defaults nor derived from the result."""
     op, operands = x.op, tuple([operand.shape for operand in x.operands])
     own: dict[str, Any] = {}
     for name, spec in op.attributes.items():
         value = x.attributes.get(name)
-        # Empty groups and dimensions count as defaults, although they are written in any case.
+        # Empty groups and dimensions count as defaults, although they are always written.
         is_empty = spec.default == () and not value
         if not (is_empty or value == spec.default or name in op.derived or is_default(op, name, value, operands)):
             own[name] = value

@@ -33,22 +33,22 @@ _HOMES_OF_RECORDS = (dimension_numbers, shapes_layout, replica_groups, shapes_sh
 RECORD_NAMES = frozenset(
     name for home in _HOMES_OF_RECORDS for name, kind in vars(home).items() if isinstance(kind, type) and issubclass(kind, Record)
 )
-"""The names of classes that code may call; no variable has such a name."""
+"""The names of classes that generated code may call. No variable has one of these names."""
 
-# A mark is the number of an operand between two of these characters, which the code of a value
-# never contains, since strings are escaped.
+# A mark is the number of an operand between two of these characters. The code of a value never
+# contains this character, because strings are escaped.
 _MARK = "\0"
 
 
 class Slot(Record):
-    """An operand of an instruction, by number: an operation in a trial call, a variable in code."""
+    """The number of an operand, which is an operation in a trial call and a variable in code."""
 
     number: int
 
 
 @lru_cache(maxsize=4096)
 def shape_text(shape: Shape) -> str:
-    """Returns the text of a shape, without layouts if they are the default.
+    """Returns the text of a shape, without layouts if all of them are the default.
 
     >>> from hlotool.builder.texts import as_shape
     >>> shape_text(as_shape("f32[2,3]{1,0}")), shape_text(as_shape("f32[2,3]{0,1}"))
@@ -62,7 +62,7 @@ def shape_text(shape: Shape) -> str:
 
 
 def attribute_value(kind: str, value: Any) -> Any:
-    """Returns the value of an attribute of this kind in the form that users give to builders.
+    """Returns the value of an attribute of this kind in the form that users pass to builders.
 
     The form is a number, a word, a list, a computation, or HLO text.
 
@@ -105,10 +105,10 @@ def quoted(text: str) -> str:
 
 
 class CodeWriter:
-    """A writer of values as code.
+    """A writer of values as Python code.
 
-    `computations` has the variables of computations; `imports` has the names that the code uses,
-    with their modules.
+    `computations` maps computations to their variables; `imports` maps the names that the code
+    imports to their modules.
     """
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class CodeWriter:
         self.imports: dict[str, str] = {}
 
     def code(self, value: Any) -> str:
-        """Returns the code of a value, in which operands are marks that `filled` replaces.
+        """Returns the code for a value; operands become marks, which `filled` replaces.
 
         >>> CodeWriter().code([True, 2, "a", float("-inf")])
         '[True, 2, "a", float("-inf")]'
@@ -145,7 +145,7 @@ class CodeWriter:
         return repr(value)
 
     def _record(self, record: Record) -> str:
-        """Returns the call that makes a record, without default values at its end."""
+        """Returns the call that creates a record, without trailing default values."""
         kind = type(record)
         is_argument = kind.__module__ == dimension_numbers.__name__
         self.imports[kind.__name__] = "hlotool.builder" if is_argument else kind.__module__

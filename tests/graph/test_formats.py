@@ -18,7 +18,7 @@ from hlotool.graph.drawing import draw
 from hlotool.graph.graph import picture_of
 from hlotool.graph.layout import arrange
 from hlotool.graph.options import COLORINGS, GraphError, GraphOptions
-from hlotool.graph.placing import position
+from hlotool.graph.placing import place
 
 TEXT = """HloModule m
 
@@ -141,7 +141,7 @@ def test_boxes_of_any_size_do_not_overlap(seed):
     count = random.choice([2, 5, 20, 60])
     arrangement = arrange(count, random_edges(random, count))
     sizes = [(random.choice([10.0, 80.0, 900.0]), random.choice([10.0, 400.0])) for _ in range(count)]
-    centers, width, height, _ = position(arrangement, sizes)
+    centers, width, height, _ = place(arrangement, sizes)
     boxes = [(x - w / 2, y - h / 2, x + w / 2, y + h / 2) for (x, y), (w, h) in zip(centers, sizes, strict=True)]
     assert all(left > -0.01 and top > -0.01 and right < width + 0.01 and bottom < height + 0.01 for left, top, right, bottom in boxes)
     for a, b in combinations(boxes, 2):

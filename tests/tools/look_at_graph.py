@@ -21,7 +21,7 @@ from look_at_page import LONGEST_SECONDS, OPTIONS, browser_on_path, open_page
 
 import hlotool
 from hlotool.graph.layout import Arrangement
-from hlotool.graph.placing import position
+from hlotool.graph.placing import place
 
 VIEWS = {
     "light": ("", "1500,1000", ()),
@@ -65,7 +65,7 @@ const found = groups.items.map((items, k) => {
   const sizes = items.map((_, j) => [60 + 20 * (j % 7), 20 + 10 * (j % 3)]);
   return place(groups.rows[k], groups.columns[k], new Map(), sizes, data.metrics).centers;
 });
-document.body.textContent = "POSITIONS" + JSON.stringify(found) + "SECALP";
+document.body.textContent = "POSITIONS" + JSON.stringify(found) + "SNOITISOP";
 """
 
 
@@ -75,12 +75,12 @@ def misplaced(browser: str, file: Path, text: str) -> int:
     with tempfile.TemporaryDirectory() as profile:
         command = [browser, *OPTIONS, f"--user-data-dir={profile}", "--dump-dom", file.as_uri()]
         dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False).stdout
-    found = json.loads(dom.partition("POSITIONS")[2].partition("SECALP")[0])
+    found = json.loads(dom.partition("POSITIONS")[2].partition("SNOITISOP")[0])
     groups = page_data(text)["groups"]
     count = 0
     for rows, columns, centers in zip(groups["rows"], groups["columns"], found, strict=True):
         sizes = [(60.0 + 20 * (k % 7), 20.0 + 10 * (k % 3)) for k in range(len(rows))]
-        expected = position(Arrangement(rows, columns, {}), sizes).centers
+        expected = place(Arrangement(rows, columns, {}), sizes).centers
         count += any(abs(a - b) > 0.01 for pair in zip(expected, centers, strict=True) for a, b in zip(*pair, strict=True))
     return count
 

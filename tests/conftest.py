@@ -1,7 +1,7 @@
 """Turns every case file into tests: to add a case, add a file, not test code.
 
-The table of folders is at the end. `checks` has the checks of each folder, and `case_files` the
-notation inside the files.
+The table of folders is at the end. The package `checks` contains the check for each folder, and
+`case_files` reads the notation inside the files.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ from hypothesis import HealthCheck, Phase, settings
 
 HERE = Path(__file__).parent
 
-# A test imports the made-up opcodes in a process of its own.
-# The corpus is large and outside of the repository: its tests exist only for those who have it.
+# `made_up_ops.py` contains no tests; a test runs it in a separate process.
+# The corpus is large and not part of the repository; its tests run only if HLOTOOL_CORPUS is set.
 collect_ignore = ["tools/made_up_ops.py", *([] if os.environ.get("HLOTOOL_CORPUS") else ["corpus"])]
-# Proofs by the solver are skipped as well, since not every system has it.
+# Tests that use the solver Z3 are skipped if it is not installed.
 if find_spec("z3") is None:
     collect_ignore += ["optimizer/test_solver.py", "tools/proofs/smt.py", "tools/proofs/symbolic.py", "tools/proofs/reals.py"]
 # The scripts that generate case files need JAX.
 collect_ignore_glob = ["programs/*.py"]
 
 
-# A shell starts its background jobs with Ctrl-C ignored, and the processes of tests would inherit
-# that.
+# A shell starts its background jobs with Ctrl-C ignored, and the processes that tests start would
+# inherit this setting.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Tests set these if they matter. A shell may export them, and so do workers of pytest-xdist, which
-# would give commands a width without a terminal.
+# Tests that depend on these variables set them. A shell may export them, and so do the workers of
+# pytest-xdist; commands would then assume a width although they have no terminal.
 for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "HLOTOOL_DEBUG", "PAGER"):
     os.environ.pop(name, None)
 
-# The same examples in every run, at any speed of the machine, and no files of earlier failures.
+# Every run uses the same examples, however fast the machine is, and stores no earlier failures.
 # A strategy that rejects most of its examples fails, since the test would see few of them.
 settings.register_profile(
     "repeatable",
@@ -71,7 +71,7 @@ settings.load_profile("repeatable")
 
 @pytest.fixture(scope="module")
 def frozen() -> Iterator[None]:
-    """Hides the objects of earlier tests from the garbage collector, which measurements call."""
+    """Hides the objects of earlier tests from the garbage collector, which measurements run."""
     gc.collect()
     gc.freeze()
     yield
@@ -158,9 +158,9 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
 """The checks for the cases of each folder."""
 
 RUN_TWICE = {"optimizer", "builder", "differ", "patches", "ops", "graph", "verify"}
-"""The folders whose cases run again with constants held as bytes.
+"""The folders whose cases run a second time, with constants held as bytes.
 
-NumPy's values and folded constants are held like this; nothing may depend on it.
+Constants from NumPy and from constant folding are held as bytes; no result may depend on that.
 """
 
 OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
@@ -173,4 +173,4 @@ OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
     "server": answer_text,
     "graph": picture_text,
 }
-"""The functions that make the output that `--update` writes below `// output`."""
+"""The functions that produce the `// output` sections for `--update`, by folder."""

@@ -1,4 +1,4 @@
-"""Every entry of the tables, and every code that the parser uses, occurs in a case."""
+"""Every table entry and every diagnostic code occurs in a case."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ HERE = Path(__file__).parent
 PACKAGE = Path(hlotool.__file__).parent
 _CODE = re.compile(r"\"([A-Z][0-9]{3})\"")
 _ANNOUNCED = re.compile(r"// error(?:@[+-][0-9]+)?: ([A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)")
-# Attributes that XLA drops, or keeps under another name, are searched in the text only.
+# Attributes that XLA drops or renames; the test looks for them in the source text instead.
 _IN_TEXT = {("custom-call", "to_apply"), ("async-update", "calls"), ("async-done", "calls")}
 _IN_TEXT |= {("async-update", "async_execution_thread"), ("async-done", "async_execution_thread")}
 # These codes are raised when shardings and replica groups are expanded; the parser accepts them.
 _LATER = {"P024", "P026", "P030"}
-# In a text, the order of the lines is the schedule; only modules that programs build can have
-# another one.
+# In HLO text, the order of the lines is the schedule; only a module that a program has built or
+# changed can have a different one.
 _NOT_IN_TEXT = {"A028", "A029"}
-# All cases of text/legacy are about this code; they mark its lines with `// old`.
+# All cases in text/legacy test this code; they mark the lines it is reported on with `// old`.
 _OLD_SPELLINGS = {LEGACY_CODE}
-# These select and fix the findings of others.
+# These modules name codes only to select and fix the findings of other modules.
 _NAMED_ONLY = {"verifier/fixing.py"}
 
 
@@ -43,7 +43,7 @@ def accepted() -> list[Module]:
     for folder in ("text/syntax", "text/accept", "ops"):
         for path in sorted((HERE / folder).glob("*.hlo")):
             for part in path.read_bytes().decode("utf-8", "surrogateescape").split("// -----\n"):
-                # The rejection of a case is tested elsewhere.
+                # Other tests check that invalid cases are rejected.
                 with suppress(ParseError):
                     modules.append(parse(part.partition("// output\n")[0]))
     return modules
@@ -119,7 +119,7 @@ def test_every_code_has_a_name() -> None:
 
 
 def test_every_error_case_is_rejected() -> None:
-    # The messages need not be XLA's, but each of XLA's error files must be an error here as well.
+    # The messages need not be XLA's, but each of XLA's error files must be rejected here as well.
     for path in sorted((HERE / "text" / "errors").glob("*.hlo")):
         with pytest.raises(ParseError):
             parse(path.read_bytes())
@@ -127,9 +127,9 @@ def test_every_error_case_is_rejected() -> None:
 
 # ---- kernels ----------------------------------------------------------------------------------------------------------
 
-# Their values exist before the first step of a run.
+# The values of these opcodes exist before the first step of a run.
 _NO_STEP = {"parameter", "constant"}
-# Families with kernels for all members, by their modules in opdefs.
+# The modules in opdefs whose opcodes all have kernels.
 _COMPUTED = {"elementwise", "structure"}
 
 

@@ -1,7 +1,7 @@
-"""The public functions in unusual processes.
+"""Tests of the public functions in unusual processes.
 
-These have several threads, run after a fork, with optimization, with warnings as errors, or without
-streams.
+These run several threads, fork, optimize Python code (`-O`), turn warnings into errors, or have no
+standard streams.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hlotool.collection import no_garbage_collection
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Each public name is used for its purpose; a name without a use here is an error.
+# Uses each public name for its purpose; a public name that is not used here is an error.
 USES = r'''
 import os, sys, tempfile
 import hlotool
@@ -324,7 +324,7 @@ def test_after_fork() -> None:
 
 
 def test_overlapping_pauses_of_the_garbage_collector() -> None:
-    """The garbage collector is only turned on again when the last thread ends its pause."""
+    """The garbage collector is turned on again only when the last thread ends its pause."""
     assert gc.isenabled()
     inner = no_garbage_collection()
     with ThreadPoolExecutor(1) as pool:

@@ -1,8 +1,8 @@
 """Facts of the op table, compared with the results of kernels and with lists of opcodes.
 
-Algebraic laws are tried on values for which they could fail. Other facts are compared with lists by
-trait, which name XLA's function for the same decision if there is one. Opcodes in none of the lists
-are not checked, so that a new opcode needs no change here.
+Algebraic laws are checked on values that could violate them. Other facts are compared with a list
+of opcodes for each trait; a comment names XLA's function for the same decision, if there is one.
+Opcodes that are in none of the lists are not checked, so that a new opcode needs no change here.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ VALUES: dict[str, list[float]] = {
 }
 EXACT_TYPES = ("s8", "u8", "pred")
 
-# The type of their results differs from that of their operands.
+# The results of these opcodes differ in type from the operands.
 CHANGE_TYPES = {"bitcast-convert", "compare", "complex", "convert", "imag", "is-finite", "real", "stochastic-convert"}
 UNARY, BINARY = (
     sorted(name for name, op in OPS.items() if ELEMENTWISE in op.traits and op.arity == arity and name not in CHANGE_TYPES | {"reduce-precision"})
     for arity in (1, 2)
 )
 
-# Laws that hold for the values above, but that the table does not state: the results of division by
-# zero and wide shifts are implementation-defined, and XLA's own simplifier does not use 1 ** x.
+# Laws that hold for the values above but are not in the table: the results of division by zero and
+# of wide shifts are implementation-defined, and XLA's own simplifier does not use 1 ** x.
 UNSTATED = {"power absorbing", "remainder identity", "remainder of_itself", "shift-right-logical of_itself"}
 
 
@@ -61,7 +61,7 @@ def values(element_type: str) -> Any:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Returns whether all values are equal, including the signs of zeros; NaNs are equal."""
+    """Returns whether all values are equal, including the signs of zeros; NaNs count as equal."""
     a, b = np.broadcast_arrays(first.astype(np.float64), second.astype(np.float64))
     return bool(np.all((np.isnan(a) & np.isnan(b)) | ((a == b) & (np.signbit(a) == np.signbit(b)))))
 
@@ -112,7 +112,7 @@ def test_laws_that_hold_are_stated(law: str, opcode: str) -> None:
 
 
 def elements_that(opcode: str, element_type: str, fact: str) -> list[float]:
-    """Returns the values that are an identity, absorbing, or the result for equal operands."""
+    """Returns the identities, the absorbing elements, or the result of equal operands."""
     results, x = table(opcode, element_type), values(element_type)
     if fact == "identity":
         return [element for k, element in enumerate(VALUES[element_type]) if same(results[:, k], x)]
@@ -153,8 +153,8 @@ def test_arithmetic_on_pred_is_logic() -> None:
 
 # ---- opcodes by trait ------------------------------------------------------------------------------------------------
 
-# HloInstruction::IsOpElementwise, where copy is elementwise too: it may change the layout, so it is
-# not elementwise here.
+# HloInstruction::IsOpElementwise without copy, which may change the layout and is therefore not
+# elementwise here.
 ELEMENTWISE_OPCODES = set(
     "abs acos acosh add and asin asinh atan2 atanh bitcast-convert cbrt ceil clamp compare complex convert cosh cosine count-leading-zeros divide "
     "erf exponential exponential-minus-one floor imag is-finite log log-plus-one logistic maximum minimum mulhi multiply negate not or popcnt power "
@@ -201,7 +201,7 @@ COLUMNS: dict[str, set[str]] = {
     # HloDataflowAnalysis::GetInPlaceInputOutputPairs.
     traits.OVERWRITES: {"dynamic-update-slice", "scatter"},
     traits.STRUCTURAL: set("after-all constant get-tuple-element parameter tuple".split()),
-    # HloInstruction::HasSideEffectNoRecurse, without the effects that an attribute decides.
+    # HloInstruction::HasSideEffectNoRecurse, without effects that depend on an attribute.
     traits.EFFECT: set(
         "all-gather-done all-gather-start all-reduce-done all-reduce-start collective-broadcast collective-permute-done collective-permute-start "
         "infeed outfeed recv recv-done rng rng-get-and-update-state send send-done".split()
@@ -269,9 +269,10 @@ RELATIONS: dict[str, dict[str, str | int]] = {
     "send": {"operands_at": 0},
     "send-done": {"done_of": "send"},
 }
-"""The relations between opcodes that begin, continue or end an operation.
+"""The relations between opcodes that start, update or finish the same operation.
 
-Also has the elements of the tuple in flight that hold the operand and the result.
+Also lists the attributes that decide whether there is a side effect, and the elements of the tuple
+in flight that contain the operands and the result.
 """
 
 SLOTS = ("effect_if", "start_of", "done_of", "update_of", "gives", "operands_at")

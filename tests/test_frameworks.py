@@ -1,4 +1,4 @@
-"""Modules from JAX, as far as this needs no JAX: stand-ins for its objects."""
+"""Tests of `from_jax` without JAX: stand-ins replace its objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WHOLE = SHORT.replace("...", "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")
 
 
 class HloPrintOptions:
-    """The class that `from_jax` looks for in the module of `HloModule`."""
+    """The class that `from_jax` looks up in the Python module that defines `HloModule`."""
 
     print_large_constants = False
 
@@ -24,7 +24,7 @@ class HloModule:
 
 
 class Staged:
-    """The results of `jax.jit`, `lower` and `compile`."""
+    """A stand-in for the results of `jax.jit`, `lower` and `compile`."""
 
     def __init__(self, modules: list[object]) -> None:
         self.modules = modules

@@ -31,9 +31,9 @@ def unpacked(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def comparable(tables: dict[str, Any]) -> dict[str, Any]:
-    """Returns the tables with states named by the paths to them.
+    """Returns the tables with states renumbered by their paths from the start states.
 
-    The numbers of states depend on the order in which Lark visits them.
+    Lark's own numbers depend on the order in which it visits the states.
     """
     states = tables["states"]
     names: dict[int, int] = {}
@@ -54,8 +54,8 @@ def comparable(tables: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_grammar_has_no_conflicts(caplog: pytest.LogCaptureFixture) -> None:
-    # Lark raises an error for reduce/reduce conflicts; it resolves shift/reduce conflicts, and only
-    # logs them on request.
+    # Lark raises an error for reduce/reduce conflicts; it resolves shift/reduce conflicts, and logs
+    # them only on request.
     with caplog.at_level("DEBUG", logger="lark"):
         lark.Lark(TEXT, parser="lalr", lexer="contextual", start=grammar.START_RULES, maybe_placeholders=False, debug=True)
     conflicts = [record.getMessage() for record in caplog.records if "onflict" in record.getMessage()]
@@ -66,7 +66,7 @@ def test_packed_tables_match_the_grammar(tmp_path: Path) -> None:
     fresh = grammar.write_tables(tmp_path / "hlo.tables")
     for path in [fresh, *([PACKED] if PACKED.exists() else [])]:
         stamp, tables = unpacked(path)
-        assert stamp == grammar._stamp(TEXT), "made from another grammar or another Lark; remove it or build it again"
+        assert stamp == grammar._stamp(TEXT), "built from another grammar or by another version of Lark; remove it or build it again"
         assert comparable(tables) == comparable(BUILT)
 
 
@@ -85,7 +85,7 @@ def test_every_rule_has_a_builder_or_a_callback() -> None:
     rules = {rule.alias or rule.origin.name for rule in BUILT["rules"]}
     transparent = {rule.origin.name for rule in BUILT["rules"] if rule.options.expand1}
     missing = sorted(str(name) for name in rules - known.keys() - transparent if not str(name).startswith(("_", "$")))
-    assert not missing, f"nothing is made of {missing}"
+    assert not missing, f"no builder or callback handles {missing}"
 
 
 def test_every_builder_has_a_rule() -> None:
@@ -108,7 +108,7 @@ def test_every_kind_of_value_has_a_codec_and_every_codec_is_used() -> None:
     tables = [MODULE_ATTRIBUTES, COMMON_ATTRIBUTES, *(op.attributes for op in OPS.values())]
     used = {spec.kind for table in tables for spec in table.values()}
     assert used <= set(CODECS)
-    assert set(CODECS) <= used, f"codecs that nothing uses: {sorted(set(CODECS) - used)}"
+    assert set(CODECS) <= used, f"unused codecs: {sorted(set(CODECS) - used)}"
 
 
 def test_start_rules_are_rules() -> None:

@@ -1,7 +1,6 @@
-"""Time and memory grow linearly with the size of a text.
+"""Time and memory grow linearly with the size of a module.
 
-The families of texts are those that once grew faster, and similar ones.
-
+These tests measure families of modules whose cost once grew faster, and similar ones.
 `tests/tools/neighbor_pairing.py` measures all families.
 """
 
@@ -55,8 +54,8 @@ def test_memory_grows_linearly(operation: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_texts_parse_unless_they_are_meant_to_be_wrong(name: str) -> None:
-    """Texts are tested at the measured size: `f16` is not a name, but `f1` is."""
+def test_modules_parse_unless_they_are_meant_to_be_wrong(name: str) -> None:
+    """Modules are tested at the measured size: `f1` is a name, but `f16` is a type."""
     text = FAMILIES[name].make(FAMILIES[name].size)
     if name not in FAULTY:
         assert hlotool.parse_all(text)
@@ -67,7 +66,7 @@ def test_texts_parse_unless_they_are_meant_to_be_wrong(name: str) -> None:
 
 @pytest.mark.parametrize("operation", ["parse", "fmt", "verify"])
 def test_exponential_tuples_are_rejected_quickly(operation: str) -> None:
-    """Forty lines, each a tuple with the previous line twice, have 2^40 arrays."""
+    """Forty lines, each a tuple that contains the previous one twice, describe 2^40 arrays."""
     started = time.process_time()
     attempt(operation, FAMILIES["doubled tuples"].make(40))
     assert time.process_time() - started < 5
@@ -80,7 +79,7 @@ def test_exponential_tuples_are_errors() -> None:
 
 
 def test_shared_shapes_are_compared_once() -> None:
-    """Shapes that share their elements can also be built without a text."""
+    """Shapes that share their elements can also be built without parsing."""
 
     def doubled(depth: int) -> Shape:
         shape = array_shape("f32", (2,))

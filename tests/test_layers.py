@@ -1,4 +1,4 @@
-"""Imports point downwards only, and each library is used by its layers only."""
+"""Imports point downward only, and each library is used only by its own layers."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ LAYERS = {
     "analysis": 7, "frameworks": 7, "syntax": 7, "verifier": 8, "builder": 9, "interp": 10, "optimizer": 11, "differ": 12, "graph": 13, "testing": 13,
     "workspace": 13, "lsp": 14, "server": 14, "cli": 15, "dev": 16, "__main__": 16,
 }  # fmt: skip
-# The layers of `text`, from the bottom up; print and locate do not import each other.
+# The layers of `text`, from the bottom up; `print` and `locate` do not import each other.
 TEXT_LAYERS = {"source": 0, "legacy": 1, "extract": 1, "parse": 2, "print": 3, "locate": 3, "formatting": 4}
 # The table of lazily resolved names is outside the layers.
 EXEMPT = {PACKAGE / "__init__.py"}
-# str(module) returns its text, but the printer is above modules.
+# str(module) returns the module's text, but the printer is in a higher layer than modules.
 UPWARD = {
     (PACKAGE / "ir" / "make.py", "hlotool"),
     (PACKAGE / "ir" / "model.py", "hlotool"),
     (PACKAGE / "ir" / "model.py", "hlotool.syntax.html"),
 }
-# Libraries, with the only packages that may import them.
+# The only packages that may import each library.
 ARRAYS = {"interp", "optimizer", "differ", "testing"}
 LIBRARIES: dict[str, set[str]] = {
     "lark": {"text"},
@@ -67,14 +67,14 @@ def late_imports(tree: ast.AST) -> Iterator[str]:
 
 
 def for_typing(tree: ast.AST) -> set[ast.stmt]:
-    """Returns the imports below `if TYPE_CHECKING:`, which are not executed."""
+    """Returns the imports under `if TYPE_CHECKING:`, which are never executed."""
     blocks = (node for node in ast.walk(tree) if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING")
     return {statement for block in blocks for statement in ast.walk(block) if isinstance(statement, ast.Import | ast.ImportFrom)}
 
 
 def test_every_package_has_a_layer() -> None:
     unknown = sorted({part_of(path) for path in FILES} - LAYERS.keys())
-    assert not unknown, f"add {unknown} to the table of layers, or move them into a package that it has"
+    assert not unknown, f"add {unknown} to the table of layers, or move them into a package that is in it"
 
 
 def names(paths: list[Path]) -> list[str]:
@@ -82,16 +82,16 @@ def names(paths: list[Path]) -> list[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=names(FILES))
-def test_imports_point_downwards(path: Path) -> None:
+def test_imports_point_downward(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     layer = LAYERS.get(part_of(path), 0)
     wrong = []
     for name in [*(name for name, _ in imports(tree)), *late_imports(tree)]:
-        assert not name.startswith("."), f"relative import in line {name}"
+        assert not name.startswith("."), f"relative import: {name}"
         top, _, rest = name.partition(".")
         if top != "hlotool" or (path, name) in UPWARD:
             continue
-        # The public names lead to every layer below the command line.
+        # The public names give access to every layer below the command line.
         other = rest.split(".")[0] or "lsp"
         if other != part_of(path) and LAYERS.get(other, 99) >= layer:
             wrong.append(name)
@@ -102,7 +102,7 @@ IN_TEXT = [path for path in FILES if part_of(path) == "text" and path.parent.nam
 
 
 @pytest.mark.parametrize("path", IN_TEXT, ids=names(IN_TEXT))
-def test_imports_inside_text_point_downwards(path: Path) -> None:
+def test_imports_inside_text_point_downward(path: Path) -> None:
     part = path.parent.name
     used = {name.split(".")[2] for name, _ in imports(ast.parse(path.read_text(encoding="utf-8"))) if name.startswith("hlotool.text.")}
     wrong = sorted(other for other in used - {part} if TEXT_LAYERS[other] >= TEXT_LAYERS[part])
@@ -116,8 +116,8 @@ def test_libraries_are_used_by_their_layers_only(path: Path) -> None:
     assert not wrong, f"must not import {wrong}"
 
 
-# The storage of a literal says nothing about its values, so only these may access it. All others
-# compare literals by `==`.
+# Equal literals may be stored differently, so only these modules may access the storage. All others
+# compare literals with `==`.
 HOLDERS = {"literals", "differ/constants.py", "text/formatting/lines.py", "text/parse/line_parts.py", "text/print/printer.py"}
 
 
@@ -130,7 +130,7 @@ def test_few_files_access_the_storage_of_literals(path: Path) -> None:
     lines = sees_how_literals_are_held(path.read_text(encoding="utf-8"))
     name = path.relative_to(PACKAGE).as_posix()
     may_see = not HOLDERS.isdisjoint((name, part_of(path)))
-    assert may_see or not lines, f"lines {lines} look at a field of a literal; compare literals, or call decode, splat_bytes or literal_text"
+    assert may_see or not lines, f"lines {lines} access the storage of a literal; compare literals, or call decode, splat_bytes or literal_text"
 
 
 def test_accesses_to_the_storage_are_found() -> None:

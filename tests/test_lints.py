@@ -1,4 +1,4 @@
-"""Lints beyond their cases: when they run, their cost, and their results on odd texts."""
+"""Lints beyond their cases: when they run, their cost, and their results on unusual input."""
 
 from __future__ import annotations
 
@@ -103,8 +103,9 @@ def test_steps_are_counted() -> None:
 )
 def test_no_lint_takes_quadratic_time(make: Callable[[int], str], selected: list[str]) -> None:
     small, large = (parse(make(size)) for size in (25, 200))
-    # Values that are computed once per process are not counted.
+    # The first call computes the values that are cached per process, so that they are not counted.
     verify(small, select=selected)
     few, many = (steps(lambda module=module: verify(module, select=selected)) for module in (small, large))  # type: ignore[misc]
-    # Eight times the size: linear time is at most eight times as much, quadratic time 64 times.
+    # At eight times the size, linear work takes at most 8 times as many steps, and quadratic work
+    # 64 times as many.
     assert many < 9 * few

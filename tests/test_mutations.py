@@ -19,8 +19,8 @@ def test_undetected_mutations_are_listed():
 
 
 def test_nothing_is_listed_if_all_mutations_are_detected():
-    # The last function makes a closure when its module is imported; without the deleted call, it
-    # needs one name less.
+    # The last function creates a closure when its module is imported. A mutation that deletes the
+    # call leaves the closure with one name fewer.
     functions = ("ir.names.is_legal_name", "ir.names.free_name", "opdefs.collectives._like_operands")
     result = mutate(*functions, "--tests", "tests/ir/test_names.py", "tests/verify/collective-operands.hlo")
     assert result.returncode == 0, result.stdout
@@ -28,7 +28,7 @@ def test_nothing_is_listed_if_all_mutations_are_detected():
 
 
 def test_constants_are_tried_like_statements():
-    """Running a module or registering a rule twice is not a failure that a test detects."""
+    """Running a module again, or registering its rules again, does not count as a failure."""
     files = ("tests/optimizer/arguments.hlo", "tests/optimizer/logic.hlo")
     result = mutate("optimizer.tuple_edits._BY_ELEMENT", "optimizer.rules.logic._INVERSE", "--tests", *files)
     assert result.returncode == 1

@@ -1,6 +1,6 @@
-"""The package as users get it.
+"""Tests of the package as users get it.
 
-It is built as a wheel, installed into its own environment, and run from another folder.
+A wheel is built, installed into an environment of its own, and run from another folder.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    # No isolation: hatchling and Lark are installed, and the test must not need a network.
+    # Without isolation: hatchling and Lark are installed, and the test must not need a network.
     run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet", "-w", folder, source, cwd=folder)
     (built,) = folder.glob("*.whl")
     return built
@@ -54,9 +54,9 @@ def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a virtual environment with the wheel.
+    """Returns the folder of the executables of a virtual environment with the wheel.
 
-    Its dependencies are those of the tests' environment.
+    The dependencies come from the environment of the tests.
     """
     folder = tmp_path_factory.mktemp("environment") / "venv"
     venv.create(folder, with_pip=False, symlinks=sys.platform != "win32")
@@ -67,7 +67,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python.parent
 
 
-def test_wheel_holds_grammar_and_tables(wheel: Path) -> None:
+def test_wheel_contains_grammar_and_tables(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         assert len(names) == len(set(names))
@@ -96,7 +96,7 @@ def test_installed_command(environment: Path, tmp_path: Path) -> None:
 def test_installed_package_loads_its_tables(environment: Path, tmp_path: Path) -> None:
     script = (
         "import hlotool, hlotool.text.parse.grammar as grammar\n"
-        "def rebuild(text): raise SystemExit('the tables were built anew')\n"
+        "def rebuild(text): raise SystemExit('the tables were rebuilt')\n"
         "grammar._build = rebuild\n"
         f"hlotool.parse_file({str(SAMPLE)!r})\n"
         "print(hlotool.__file__)"
@@ -120,7 +120,7 @@ def test_importing_the_package_imports_nothing_else(environment: Path, tmp_path:
 
 
 def test_editable_installation(source: Path, tmp_path: Path) -> None:
-    """The tables are made in the source tree, and nothing is copied."""
+    """The tables are built in the source tree, and nothing is copied."""
     tables = source / "hlotool" / "text" / "parse" / "hlo.tables"
     tables.unlink(missing_ok=True)
     target = tmp_path / "site"
@@ -131,7 +131,7 @@ def test_editable_installation(source: Path, tmp_path: Path) -> None:
 
 
 def test_source_distribution_is_complete(source: Path, tmp_path: Path) -> None:
-    """A wheel can be built from it."""
+    """A wheel can be built from the source distribution."""
     script = f"import os; os.chdir({str(source)!r}); from hatchling.build import build_sdist; print(build_sdist({str(tmp_path)!r}))"
     archive = tmp_path / run(sys.executable, "-c", script, cwd=tmp_path).stdout.strip()
     wheels = tmp_path / "wheels"
@@ -142,9 +142,9 @@ def test_source_distribution_is_complete(source: Path, tmp_path: Path) -> None:
 
 
 def test_declared_dependencies_match_the_imports() -> None:
-    """Every run-time dependency can be imported.
+    """The run-time dependencies are exactly the packages that hlotool needs.
 
-    Extras that tests need are in the tests' dependencies.
+    The `test` extra includes the requirements of the `zstd` and `lsp` extras.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = {requirement.partition(">")[0] for requirement in project["dependencies"]}

@@ -1,4 +1,4 @@
-"""The cheap part of docs/style.md: openings, words and widths of docstrings and comments."""
+"""Checks of docs/style.md that need no judgment: openings, words and widths of prose."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GUIDES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CON
 GENERATED = {"operations.md", "verifier.md"}
 
 OPENINGS = re.compile(r"(What|Which|How|Where|Whether|Of|That|Who|Whose|Whom)\b")
-# The right column has other words with the same meaning.
+# Words to avoid, each with a replacement.
 WORDS = {
     "told": "reported",
     "alike": "equal",
@@ -41,7 +41,7 @@ def prose(source: str) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value.partition(">>>")[0]
     comments = [token for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == tokenize.COMMENT]
-    # Comments on lines of their own that follow one another are one text.
+    # Adjacent lines that contain only a comment form one block.
     number, block = 0, list[str]()
     for token in comments:
         stands_alone = token.line.lstrip().startswith("#")
@@ -55,7 +55,7 @@ def prose(source: str) -> Iterator[tuple[int, str]]:
 
 
 def is_wide(line: str) -> bool:
-    """Tables and the examples of opcodes may be wider than prose."""
+    """Returns whether a line is too wide; tables and the examples of opcodes may be wider."""
     return len(line) > MOST_COLUMNS and not line.lstrip().startswith(("|", "r = "))
 
 

@@ -1,4 +1,4 @@
-"""The public names: their types, their record, and old names that still work."""
+"""The public names: their types, the recorded API, and deprecated names that still work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_public_api_changes_only_with_the_changelog():
     assert api.surface() == recorded, message
 
 
-def test_a_change_of_the_api_needs_a_change_of_the_changelog(tmp_path, monkeypatch):
+def test_an_api_change_needs_a_changelog_entry(tmp_path, monkeypatch):
     monkeypatch.setattr(api, "_RECORD", tmp_path / "public_api.txt")
     monkeypatch.setattr(api, "_CHANGELOG", tmp_path / "CHANGELOG.md")
     (tmp_path / "CHANGELOG.md").write_text("* A parser.\n")
@@ -75,13 +75,13 @@ def test_shapes(text, expected):
 
 
 @pytest.mark.parametrize("text", ["", "x", "f32[-1]", "f32[2", "f32[2] parameter(0) q = f32[2]", "f32[2] parameter(0) } f { ROOT q = f32[3]"])
-def test_texts_that_are_not_shapes(text):
+def test_strings_that_are_not_shapes(text):
     with pytest.raises(hlotool.ParseError, match="is not a shape") as raised:
         hlotool.shape(text)
     assert "write a shape such as" in raised.value.diagnostics[0].hint
 
 
-def test_shapes_are_not_made_of_other_objects():
+def test_shapes_are_not_made_from_other_objects():
     with pytest.raises(TypeError, match="expected a shape or its text, got list"):
         hlotool.shape([2, 3])
 
@@ -145,7 +145,7 @@ def command_line(*arguments):
     return subprocess.run([sys.executable, "-m", "hlotool", *arguments], capture_output=True, text=True, check=True).stdout
 
 
-def test_hashes_and_canonical_texts_are_those_of_the_command_line(tmp_path):
+def test_hashes_and_canonical_texts_match_the_command_line(tmp_path):
     path = tmp_path / "m.hlo"
     path.write_text(LEFT)
     module = hlotool.parse(LEFT)
@@ -154,7 +154,7 @@ def test_hashes_and_canonical_texts_are_those_of_the_command_line(tmp_path):
     assert command_line("canon", str(path)) == hlotool.canonical_text(module)
 
 
-def test_passes_are_a_list_or_a_text():
+def test_passes_are_a_list_or_a_string():
     module = hlotool.parse("ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) ROOT b = f32[2] negate(a) }")
     sizes = {len(hlotool.optimize(module, passes).entry.instructions) for passes in ("algsimp,dce", ["algsimp", "dce"], None)}
     assert sizes == {1}

@@ -1,4 +1,4 @@
-"""Schedules: modules that a program changed, memory, and modules that are hard to handle."""
+"""Tests of schedules: modules changed by programs, memory use, and very large or deep modules."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_call_may_return_its_operand() -> None:
 def test_updates_in_place() -> None:
     update = "i = s32[] constant(0) v = f32[1] constant({1}) d = f32[8] dynamic-update-slice({}, v, i) ROOT r = f32[8] abs(d)"
     assert peak("p = f32[8] parameter(0) c = f32[8] copy(p) " + update.replace("{}, v", "c, v")).bytes == 32 + 32 + 32
-    # An argument may not be overwritten.
+    # An argument must not be overwritten, so the update needs memory of its own.
     assert peak("p = f32[8] parameter(0) " + update.replace("{}, v", "p, v")).bytes == 32 + 32 + 32
 
 
@@ -173,7 +173,7 @@ ENTRY e { p = f32[4] parameter(0) c = ((f32[4]), f32[4]) call(p), to_apply=f t =
 
 
 def in_flight(count: int) -> Module:
-    """Returns a schedule in which this many operations begin and none ends."""
+    """Returns a schedule in which `count` operations start and none finishes."""
     starts = "".join(f"  s{k}. = ((f32[4]), f32[4]) abs-start(p)\n" for k in range(count))
     shapes, names = ", ".join(["((f32[4]), f32[4])"] * count), ", ".join(f"s{k}." for k in range(count))
     return parse(SCHEDULED + f"ENTRY e {{\n  p = f32[4] parameter(0)\n{starts}  ROOT t = ({shapes}) tuple({names})\n}}")
@@ -184,7 +184,8 @@ def test_many_operations_in_flight_take_linear_time() -> None:
     small, large = in_flight(50), in_flight(400)
     assert sum(d.code == "A001" for d in verify(small, modes, select=["A"])) == 50
     few, many = (steps(lambda module=module: verify(module, modes, select=["A"])) for module in (small, large))  # type: ignore[misc]
-    # Eight times the size: linear time is eight times as much, quadratic time 64 times.
+    # At eight times the size, linear work takes 8 times as many steps, and quadratic work 64 times
+    # as many.
     assert many < 10 * few
 
 
@@ -200,7 +201,7 @@ def test_deep_calls_and_tuples(depth: int) -> None:
 
 
 def test_repeated_calls_are_checked_once_for_each_state() -> None:
-    # Each level calls the previous one twice: a billion steps, if each were taken.
+    # Each level calls the previous one twice: a billion steps if every call were followed.
     transfer = "channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1}}}"
     text = f"""c.0 {{ k = token[] parameter(0) r = (f32[4], u32[], token[]) recv(k), {transfer} rd = (f32[4], token[]) recv-done(r), channel_id=1
   p = f32[4] get-tuple-element(rd), index=0 s = (f32[4], u32[], token[]) send(p, k), {transfer} ROOT d = token[] send-done(s), channel_id=1 }}\n"""

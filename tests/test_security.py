@@ -40,7 +40,7 @@ PATHS = {
 SETTINGS = {
     "environ", "environb", "getenv", "expandvars", "putenv", "tomllib", "configparser", "load_dotenv", "auto_envvar_prefix", "envvar",
 }  # fmt: skip
-# The reviewed uses of the modules of the first two lists, so that additions to them are noticed.
+# The reviewed uses of words from the first two lists, by module, so that tests notice new uses.
 PINNED = {
     "Processes": {
         "cli/pager.py": {"subprocess", "Popen"}, "server/commands.py": {"subprocess", "create_subprocess_exec"},
@@ -56,7 +56,7 @@ PINNED = {
     },
 }  # fmt: skip
 HEADINGS = {"Processes": PROCESSES, "Code": CODE, "Paths": PATHS, "Settings": SETTINGS}
-# Methods of hlotool that are called `open` or `load`, and have nothing to do with files.
+# Functions and methods of hlotool itself that only share a name with a sensitive function.
 OWN = {
     ("text/formatting/lines.py", "open"), ("text/formatting/callbacks.py", "open"), ("literals/parse.py", "open"), ("cli/opt_session.py", "load"),
     ("cli/cmd_opt.py", "load"), ("syntax/regexes.py", "open"), ("cli/diff_folders.py", "write_text"),
@@ -70,7 +70,7 @@ BUILTINS = {"exec", "eval", "open", "__import__", "breakpoint"}
 def words(tree: ast.AST) -> Iterator[str]:
     """Yields the names that a module imports, calls, or looks up in other modules.
 
-    Imports inside functions and under other names count, too.
+    Imports inside functions and imports under another name count, too.
     """
     modules = {alias.asname or alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     for node in ast.walk(tree):
@@ -79,7 +79,7 @@ def words(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             yield from (node.module or "").split(".")
             yield from (alias.name for alias in node.names)
-            # Another name would hide the modules that it imports.
+            # An alias of `import_module` would hide the modules that it imports.
             yield from ("__import__" for alias in node.names if alias.name == "import_module" and alias.asname)
         elif isinstance(node, ast.Call):
             yield from _words_of_call(node)
@@ -99,13 +99,13 @@ def _words_of_call(node: ast.Call) -> Iterator[str]:
     name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
     yield name
     if name in ("import_module", "getattr"):
-        # A computed name may be any name.
+        # If the name is computed, it may be the name of any module.
         word = node.args[name == "getattr"]
         if isinstance(word, ast.Constant):
             yield from str(word.value).split(".")
         elif name == "import_module":
             yield "__import__"
-    # Names of environment variables are also arguments of click.
+    # Keyword arguments of click can also name environment variables.
     yield from (keyword.arg for keyword in node.keywords if keyword.arg in SETTINGS)
 
 

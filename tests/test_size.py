@@ -13,7 +13,7 @@ PACKAGE = Path(hlotool.__file__).parent
 HERE = Path(__file__).parent
 FILES = [*sorted(PACKAGE.rglob("*.py")), *sorted(HERE.rglob("*.py"))]
 MOST_LINES = {"file": 600, "class": 300, "function": 60}
-# Files that only have tables.
+# Files that contain only tables.
 TABLES = {"codes.py"}
 
 

@@ -30,7 +30,7 @@ EXPECTED: dict[str, Any] = {
     "same value": ["p", "a", None],
     "foldable": ["W021 f"],
     "kept layouts": ["L008 a"],
-    # A view, which costs nothing, and an opcode with a new value in each execution.
+    # A view, which costs nothing, and an opcode with a new value each time it runs.
     "repeated": ["W005 d"],
     "value numbers": [1, 1, 2],
     "named": ["W016 c"],
@@ -38,7 +38,7 @@ EXPECTED: dict[str, Any] = {
     "bytes in a run": [12_000, 16_000],
     "thrown": 55.0,
     "domain": ["positive: operand of 'log' r"],
-    # A start with its done.
+    # An asynchronous start and its done.
     "pairs": [],
     "wrong pairs": ["A013 s", "A015 d"],
     "spans": [["s", "d"]],
@@ -125,14 +125,14 @@ def test_implied_traits_are_present() -> None:
 
 # ---- facts are stated once -------------------------------------------------------------------------------------------
 
-# Two opcodes that one rule is about, by its documentation, are not a fact about opcodes in general.
+# Lists of fewer opcodes are allowed: a rule may be about two opcodes, which is not a general fact.
 MOST_TOGETHER = 3
 
 
 def sets_of_opcodes(path: Path) -> list[str]:
-    """Returns the sets, lists and texts in which a module lists several opcodes.
+    """Returns the sets, lists and strings in which a module lists several opcodes.
 
-    Tables by opcode are not included, since they state other facts.
+    Dictionaries whose keys are opcodes are not included, since they state other facts.
     """
     positions = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -149,5 +149,5 @@ def sets_of_opcodes(path: Path) -> list[str]:
 def test_opcodes_are_not_listed_outside_their_table(part: str) -> None:
     paths = [PACKAGE / part] if part.endswith(".py") else sorted((PACKAGE / part).rglob("*.py"))
     positions = [position for path in paths for position in sets_of_opcodes(path)]
-    # Factor and offset exist for three kinds of arithmetic only.
+    # The analysis of domains handles exactly these three binary opcodes.
     assert [position for position in positions if not position.endswith("add subtract multiply")] == []

@@ -1,4 +1,4 @@
-"""The verifier as a function: selection, modes, positions, and modules that are hard to handle."""
+"""The verifier as a function: selection, modes, positions, and unusual modules."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_propagated_shape_is_reported_once() -> None:
 
 @pytest.mark.parametrize(("opcode", "code"), [("send", "A020"), ("recv-done", "A021"), ("send-done", "T003"), ("outfeed", "T003")])
 def test_wrong_shapes_that_only_programs_can_make(opcode: str, code: str) -> None:
-    """The parser replaces a written shape by the correct one, but a program may change it."""
+    """The parser replaces a written shape with the correct one, but a program may change it."""
     module = parse(
         "ENTRY e {\n  p = f32[4] parameter(0)\n  k = token[] after-all()\n  s = (f32[4], u32[], token[]) send(p, k), channel_id=1\n"
         "  d = token[] send-done(s), channel_id=1\n  r = (f32[4], u32[], token[]) recv(d), channel_id=2\n"
@@ -171,7 +171,7 @@ def test_an_entry_may_have_too_many_parameters() -> None:
 
 
 def test_opcodes_without_inference_are_rejected() -> None:
-    """The parser does not infer their shapes; a program may try."""
+    """The parser does not infer the shapes of these opcodes, but a program may try to."""
     blind = [op for op in (*OPS.values(), unknown_op("frobnicate")) if not (op.infers or op.shape_ignored)]
     assert len(blind) > 20
     for op in blind:
@@ -186,8 +186,8 @@ def test_a_tolerant_parse_keeps_its_findings() -> None:
     assert codes(module, select=["C"]) == ["S002"]
 
 
-def test_the_package_can_be_called() -> None:
-    # Importing a module of the package first binds the package to the name of the function.
+def test_verify_can_be_called_after_importing_the_verifier() -> None:
+    # Importing a module of the verifier first must not hide the function.
     script = "import hlotool.verifier.engine, hlotool; print(hlotool.verify(hlotool.parse('ENTRY e { ROOT p = f32[] parameter(0) }')))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=HERE.parent)
     assert done.stdout == "[]\n"
@@ -263,7 +263,7 @@ EDITS = (
 
 
 def edited(text: str, random: Random) -> str:
-    """Returns the text with another shape, list, number or opcode somewhere."""
+    """Returns the text with one shape, list, number or opcode replaced at random."""
     pattern, replacements = random.choice(EDITS)
     positions = list(pattern.finditer(text))
     if not positions:

@@ -34,10 +34,10 @@ TOOLS = Path(__file__).parent
 
 
 def disagreements(text: str, expected: Iterable[Token], actual: Iterable[Token]) -> list[tuple[Token, str]]:
-    """Returns the tokens that a highlighter sees differently.
+    """Returns the tokens to which a highlighter assigns a different kind.
 
-    Each comes with the kind that the highlighter gives to the first character that differs. Spaces
-    inside tokens do not count. Text outside of tokens may not have a kind.
+    Each token comes with the highlighter's kind for the first character that differs. Spaces inside
+    tokens do not count. Text outside of tokens must not have a kind.
     """
     kinds = [""] * len(text)
     for start, end, kind in actual:
@@ -69,7 +69,8 @@ def by_pygments(text: str, _folder: Path) -> Iterator[Token]:
 def by_textmate(text: str, folder: Path) -> Iterator[Token]:
     kind_of = {scope(kind): kind for kind in KINDS}
     for start, end, *scopes in _run(text, folder, "node", TOOLS / "highlight_textmate.js", ROOT / "editors/textmate/hlo.tmLanguage.json"):
-        # Columns in JavaScript count UTF-16 units; `_run` writes ASCII only, so both agree.
+        # JavaScript counts columns in UTF-16 units. These are characters here, since `_run` writes
+        # only ASCII.
         yield Token(int(start), int(end), next((kind_of[name] for name in scopes if name in kind_of), ""))
 
 
@@ -90,7 +91,7 @@ def by_tree_sitter(text: str, _folder: Path) -> Iterator[Token]:
     library = ctypes.CDLL(os.environ["HLOTOOL_TREE_SITTER"])
     library.tree_sitter_hlo.restype = ctypes.c_void_p
     with warnings.catch_warnings():
-        # Language packages pass a capsule; the address of a library, as here, is deprecated.
+        # Language packages pass a capsule. Passing an address, as this code does, is deprecated.
         warnings.simplefilter("ignore", DeprecationWarning)
         language = Language(library.tree_sitter_hlo())
     tree = Parser(language).parse(text.encode("ascii", "replace"))
@@ -114,7 +115,7 @@ def by_vim(text: str, folder: Path) -> Iterator[Token]:
 def _pieces(text: str, size: int = 200_000) -> Iterator[tuple[int, str]]:
     """Yields the text in pieces that end after computations, each with its offset.
 
-    Vim takes hours for the longest dumps as a whole.
+    Vim takes hours to highlight one of the longest dumps as a whole.
     """
     start = 0
     while start < len(text):
@@ -124,15 +125,15 @@ def _pieces(text: str, size: int = 200_000) -> Iterator[tuple[int, str]]:
         start = end
 
 
-# For glibc: by default, Vim returns memory to the system after each match, which takes four fifths
-# of its time.
+# Settings for glibc. By default, it returns memory to the system after each match, which takes four
+# fifths of Vim's time.
 _KEEP_MEMORY = {"MALLOC_TOP_PAD_": str(1 << 26), "MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 31)}
 
 
 def _run(text: str, folder: Path, *command: str | Path) -> Iterator[list[str]]:
     """Runs a program on a file with the text, and yields the words of each line that it prints.
 
-    The text is reduced to ASCII, since only there all programs count columns in the same way.
+    The text is reduced to ASCII, for which all programs count columns in the same way.
     """
     path = folder / "text.hlo"
     path.write_text(text.encode("ascii", "replace").decode(), encoding="ascii")

@@ -1,4 +1,4 @@
-"""Reads case files: `.hlo` texts that contain their expected results.
+"""Reads case files: `.hlo` files that contain their expected results.
 
 This module knows only the notation; `conftest` decides what the cases of a folder must do.
 
@@ -7,7 +7,7 @@ This module knows only the notation; `conftest` decides what the cases of a fold
 * `// error: S002` is on the line that a diagnostic must point to. `// error@-1: S001` points to
   another line, counted from its own; `:12` after the code is the column, and `~ words` must occur
   in the message or the hint.
-* `// warning: T082` announces a warning with a code that is an error elsewhere.
+* `// warning: T082` announces a warning whose code is an error in other cases.
 * `// modes: reshape_is_bitcast memory_budget=64 stage=after-opt` enables modes of the verifier for
   the case, or gives them a value.
 * `// expect: {1, 2}` is the value of the entry computation, one line for each leaf of a tuple;
@@ -18,8 +18,8 @@ This module knows only the notation; `conftest` decides what the cases of a fold
   its outfeed.
 * `// to` separates two modules that are compared; `// ignore: names` lists categories of
   differences that do not count.
-* `// style: width=80, lines=3:4` on the first line of a text has the options for formatting it; the
-  line is part of the text.
+* `// style: width=80, lines=3:4` on the first line of a case sets the options for formatting it;
+  the line is part of the formatted text.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _XLA_POSITION = re.compile(r"was parsing (\d+):(\d+)")
 
 @dataclass(frozen=True)
 class Case:
-    """A case of a file: its text, its first line in the file, and the expected print or None."""
+    """A case of a file: its text, its first line in the file, and the expected output or None."""
 
     text: str
     first_line: int
@@ -69,7 +69,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Expected:
-    """An expected diagnostic; any message matches empty `words`, any column matches `column` 0."""
+    """An expected diagnostic. Empty `words` match any message, and `column` 0 any column."""
 
     line: int
     code: str
@@ -82,7 +82,7 @@ class Expected:
 class ExpectedValue:
     """The literal of one leaf of a result.
 
-    If `exact`, the value must be equal up to the payload of NaNs; otherwise, up to rounding.
+    If `exact`, only the payloads of NaNs may differ; otherwise, rounding may differ, too.
     """
 
     literal: str
@@ -90,9 +90,9 @@ class ExpectedValue:
 
 
 def read_bytes_as_text(path: Path) -> str:
-    """Returns the text of a file, with bytes that are not UTF-8 as surrogate escapes.
+    """Returns the text of a file, with surrogate escapes for bytes that are not UTF-8.
 
-    Line ends stay as they are.
+    Line endings are not converted.
     """
     return path.read_bytes().decode("utf-8", "surrogateescape")
 
@@ -117,7 +117,7 @@ def write_outputs(path: Path, outputs: list[str | None]) -> None:
 
 
 def style_of(text: str) -> tuple[int | None, tuple[int, int] | None]:
-    """Returns the width and the range of lines that a text is to be formatted with.
+    """Returns the width and the range of lines for formatting a case.
 
     >>> style_of("// style: width=80, lines=3:4\\n")
     (80, (3, 4))
@@ -129,7 +129,7 @@ def style_of(text: str) -> tuple[int | None, tuple[int, int] | None]:
 
 
 def expected_errors(text: str) -> list[Expected]:
-    """Returns the diagnostics that a text announces, by line."""
+    """Returns the diagnostics that a case announces, by line."""
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         for match in _ERROR.finditer(line):
@@ -140,33 +140,33 @@ def expected_errors(text: str) -> list[Expected]:
 
 
 def expected_values(text: str) -> list[ExpectedValue]:
-    """Returns the values that a text announces, leaf by leaf."""
+    """Returns the values that a case announces, leaf by leaf."""
     return [ExpectedValue(match["literal"], match["about"] is None) for match in _VALUE.finditer(text)]
 
 
 def case_devices(text: str) -> tuple[int, int]:
-    """Returns the numbers of replicas and partitions that a text announces."""
+    """Returns the numbers of replicas and partitions that a case runs on."""
     asked = _DEVICES.search(text)
     return (int(asked["replicas"]), int(asked["partitions"] or 1)) if asked else (1, 1)
 
 
 def device_values(text: str, what: str, device: int) -> list[str]:
-    """Returns the literals after `// what device:`, in order."""
+    """Returns the literals in a device's comments of the kind `what`, in order."""
     return [match["literal"] for match in _DEVICE_VALUE.finditer(text) if match["what"] == what and int(match["device"]) == device]
 
 
 def case_modes(text: str) -> dict[str, bool | int | str]:
-    """Returns the modes that a text enables or sets to a value."""
+    """Returns the modes that a case enables or sets to a value."""
     parts = (word.partition("=") for match in _MODES.finditer(text) for word in match[1].split())
     words: dict[str, bool | int | str] = {"": True, "true": True, "false": False}
     return {name: words.get(value, int(value) if value.isdecimal() else value) for name, _, value in parts}
 
 
 def expected_line(said: str, text: str) -> set[int]:
-    """Returns the lines that XLA's message allows; an empty set if it names none.
+    """Returns the lines that XLA's message allows, or an empty set if it names no line.
 
     If XLA points at the first token of a line, it has read past the error, so the previous line is
-    right, too.
+    also correct.
     """
     at = _XLA_POSITION.search(said)
     if at is None or "OUT OF RANGE" in said or "RET_CHECK" in said:

@@ -1,4 +1,4 @@
-"""Applies mutations in a running process: swaps code, replaces constants and facts of the op table.
+"""Applies mutations in a running process: replaces code, constants and facts of the op table.
 
 The table TARGETS lists what is mutated, and in how much detail.
 """
@@ -33,22 +33,22 @@ TARGETS: dict[str, str] = {
     "hlotool.opdefs": "checks",
     "hlotool.verifier.rules": "checks",
 }
-"""The kind of mutations of each package or module; the first entry that matches applies."""
+"""The kind of mutation for each package or module; the first matching entry applies."""
 
 _ANNOTATIONS = vars(import_module("__future__"))["annotations"].compiler_flag
 
 
 def kind_of(module: str) -> str:
-    """Returns how a module is mutated, or "entry" if it is not."""
+    """Returns the kind of mutation for a module, or "entry" if it is not mutated."""
     return next((kind for name, kind in TARGETS.items() if module == name or module.startswith(f"{name}.")), "entry")
 
 
 class CannotMutate(Exception):
-    """A mutation that leaves nothing that can be replaced in the process."""
+    """Raised if a mutation changes nothing that can be replaced in the running process."""
 
 
 class Swap:
-    """Gives the functions made from a definition the code of the mutated definition."""
+    """Replaces the code of all functions created by a definition with mutated code."""
 
     def __init__(self, mutation: Mutation, classes: list[str], function: Function, functions: dict[str, list[FunctionType]]) -> None:
         self.mutation = mutation
@@ -78,7 +78,7 @@ class Swap:
     def _mentioned(self, free_names: dict[tuple[str, int], tuple[str, ...]]) -> Iterator[None]:
         """Makes nested functions mention the same names of the enclosing function as before.
 
-        Their code then fits the closures that exist already.
+        Their code then fits the existing closures.
         """
         inner_functions = [node for node in ast.walk(self.function) if isinstance(node, ast.FunctionDef) and node is not self.function]
         bodies = [node.body for node in inner_functions]
@@ -94,7 +94,8 @@ class Swap:
     def _compiled(self, *, is_generator: bool, has_cell: bool) -> CodeType:
         """Compiles the function alone, within its classes.
 
-        A generator and a closure stay so, even if the mutation deleted what made them one.
+        A generator stays a generator, and a closure a closure, even if the mutation deletes the
+        statement that makes it one.
         """
         keep = ast.parse("if False:\n    yield" if is_generator else "pass").body
         body = self.function.body
@@ -126,7 +127,7 @@ class Rebind:
 
 
 class WithoutFact:
-    """Takes a trait or a relation from an opcode, and updates what modules derived from it."""
+    """Removes a trait or a relation of an opcode, and updates the constants derived from it."""
 
     def __init__(self, opcode: str, slot: str, value: object) -> None:
         self.opcode = opcode
@@ -149,9 +150,9 @@ _REVERSED = {"start_of": "_STARTS", "done_of": "_DONES"}
 
 
 def rebind(module: str, code: CodeType) -> None:
-    """Runs the code of a module again in a separate namespace, and takes over the results.
+    """Runs the code of a module again in a separate namespace, and copies the results.
 
-    These are the plain values that differ, and the rewrite rules.
+    The results are the plain values that differ, and the rewrite rules.
     """
     old = vars(sys.modules[module])
     new: dict[str, Any] = {"__name__": module, "__file__": old.get("__file__")}
@@ -162,7 +163,7 @@ def rebind(module: str, code: CodeType) -> None:
             continue
         if isinstance(value, dict):
             if not new[name] and len(value) > 1:
-                # Other modules fill it.
+                # Other modules fill this dictionary.
                 continue
             for key in [key for key in value if key not in new[name]]:
                 del value[key]
@@ -177,7 +178,7 @@ def rebind(module: str, code: CodeType) -> None:
 
 @contextmanager
 def _registered_again(module: str) -> Iterator[None]:
-    """Lets the rules that a module registers inside the block replace its earlier ones."""
+    """Lets the rules that a module registers inside the block replace its earlier rules."""
     registry = vars(import_module("hlotool.optimizer.registry"))
     known, new = registry["_RULES"], {}
     registry["_RULES"] = new

@@ -18,7 +18,7 @@ Edit = tuple[ast.AST, str, object]
 
 _DELETED = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Raise, ast.Continue, ast.Break, ast.Delete, ast.For)
 _NOT_READ = frozenset({"annotation", "targets", "target", "optional_vars", "decorator_list", "returns"})
-# Without these calls, the value has another type but is the same.
+# Removing one of these calls changes only the type of a value.
 _COPIES = frozenset({"tuple", "list", "int", "bool"})
 _DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict)
 _NEXT_TO = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
@@ -29,8 +29,8 @@ _TRUE, _FALSE, _NONE = ast.Constant(True), ast.Constant(False), ast.Constant(Non
 class Mutation:
     """One deleted or changed part of the code.
 
-    `statement` is the line by which the tests that reach it are known; `owner` is the function or
-    constant.
+    `statement` is the line number of the whole statement, which identifies the tests that reach it.
+    `owner` is the function or constant that contains it.
     """
 
     module: str
@@ -46,7 +46,7 @@ class Mutation:
 
     @property
     def key(self) -> str:
-        """The name of the mutation in the list of equivalents, which is independent of the line."""
+        """The name of the mutation in the list of equivalents, without the line number."""
         return f"{self.module.removeprefix('hlotool.')}: {self.owner}: {self.what}"
 
     @contextmanager
@@ -82,7 +82,7 @@ def outermost_functions(tree: ast.Module) -> Iterator[tuple[str, list[str], Func
 def function_mutations(module: str, owner: str, function: Function) -> Iterator[Mutation]:
     """Yields mutations of a function.
 
-    They delete statements, operands, elements and results, or make conditions always or never hold.
+    They delete statements, operands, elements or results, or make conditions always or never true.
     """
     for holder, name, body in _bodies(function):
         for index, statement in enumerate(body):
@@ -93,10 +93,10 @@ def function_mutations(module: str, owner: str, function: Function) -> Iterator[
 
 
 def checks_of(module: str, owner: str, function: Function) -> Iterator[Mutation]:
-    """Yields mutations that delete the checks of a function of the verifier or of an op.
+    """Yields mutations that delete a check in a function of the verifier or of an op definition.
 
-    These are `require...(...)`, `raise Violation(...)`, `yield Finding(...)` and calls of helpers
-    that contain some.
+    Checks are `require...(...)`, `raise Violation(...)`, `yield Finding(...)` and calls to helpers
+    that contain checks.
     """
     for holder, name, body in _bodies(function):
         for index, statement in enumerate(body):
@@ -114,8 +114,8 @@ def checks_of(module: str, owner: str, function: Function) -> Iterator[Mutation]
 def guard_mutations(module: str, owner: str, function: Function) -> Iterator[Mutation]:
     """Yields mutations of conditions.
 
-    A condition always or never holds, holds without one of its parts, one step too early or too
-    late, or for any element instead of all.
+    A condition becomes always true or always false, loses one of its parts, is off by one, or has
+    `any` and `all` exchanged.
     """
     for _, _, body in _bodies(function):
         for statement in body:
@@ -204,7 +204,7 @@ def _statement_edits(holder: ast.AST, name: str, body: list[ast.stmt], index: in
         if statement.value is None:
             yield statement.lineno, "deleted `return`", [(holder, name, _replaced(body, index, ast.Pass()))]
         elif isinstance(statement.value, ast.Constant) and not statement.value.value:
-            # None is as false as False; only the return itself matters.
+            # None is as false as False, so only the return itself matters.
             if body[index + 1 :] or not isinstance(holder, Function):
                 yield statement.lineno, f"deleted `{_short(statement)}`", [(holder, name, _replaced(body, index, ast.Pass()))]
         else:
@@ -281,7 +281,7 @@ def _own_expressions(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _expression_children(node: ast.AST) -> Iterator[tuple[tuple[str, int], ast.expr]]:
-    """Yields the expressions directly below a node that are read, with field and index."""
+    """Yields a node's direct subexpressions that are read, each with its field and index."""
     for name, value in ast.iter_fields(node):
         if name in _NOT_READ:
             continue

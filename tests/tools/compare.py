@@ -13,18 +13,18 @@ __all__ = ["differences"]
 
 
 def differences(first: Module, second: Module, *, positions: bool = True, limit: int = 20) -> list[str]:
-    """Returns descriptions of at most `limit` differences; an empty list if the modules are equal.
+    """Describes at most `limit` differences; returns an empty list if the modules are equal.
 
-    `positions` compares offsets in the sources, too.
+    With `positions`, also compares offsets in the sources.
     """
     found = chain(different(first, second), _orders(first, second), _extents(first, second) if positions else ())
     return list(islice(found, limit))
 
 
 def _orders(first: Module, second: Module) -> Iterator[str]:
-    """Compares the orders of attributes, which are those of the text.
+    """Compares the order of attributes, which follows the source text.
 
-    Only the two paths of the parser have to agree on them.
+    Only the two paths of the parser have to agree on it.
     """
     for a, b in zip(first.all_instructions(), second.all_instructions(), strict=False):
         if list(a.attributes) != list(b.attributes) and set(a.attributes) == set(b.attributes):
@@ -43,7 +43,7 @@ def _extents(first: Module, second: Module) -> Iterator[str]:
 
 
 def _same_extent(text: str, a: Computation | Instruction, b: Computation | Instruction) -> bool:
-    """Compares offsets up to trivia.
+    """Compares offsets, ignoring trivia.
 
     The fast path counts the whitespace and comments around an instruction as part of it.
     """

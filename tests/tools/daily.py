@@ -1,8 +1,8 @@
-"""Runs a bounded part of the fuzzers and of the mutations, a different one every day.
+"""Runs the fuzzers and the mutation tests for a limited time, with different seeds every day.
 
-Usage: `python tests/tools/daily.py --minutes 6`. Seeds follow from the date. Every command is
+Usage: `python tests/tools/daily.py --minutes 6`. Seeds are derived from the date. Every command is
 printed with its seed before it runs, so running that command again reproduces a finding. Fuzzers
-run one after the other until the time is up, in parallel with the mutations.
+run one after the other until the time is up, in parallel with the mutation tests.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
     ("fuzz_commands.py", "--count", "250"),
     ("fuzz_server.py", "--count", "40"),
 )
-"""The fuzzers, each with as much work as takes less than a minute."""
+"""The fuzzers, each with an amount of work that takes less than a minute."""
 
 AREAS = {
     "analysis": "fuzz_optimizer.py",
@@ -54,7 +54,7 @@ AREAS = {
 }
 """A fuzzer for each package of hlotool.
 
-`frameworks` needs the frameworks; `dev` reads no input of users.
+Two packages have none: `frameworks` needs the frameworks, and `dev` reads no input from users.
 """
 
 MUTATED = (
@@ -100,7 +100,7 @@ MUTATED = (
     "shapes.tiles",
     "shapes.values",
 )
-"""Modules in which every mutation is noticed; a random part of the mutations is tried."""
+"""Modules in which tests notice every mutation; a random sample of the mutations is tried."""
 
 NOTICING = (
     "tests/analysis",
@@ -148,7 +148,7 @@ MUTATED_RULES = (
     "optimizer.tuple_edits",
     "optimizer.work",
 )
-"""Modules with rewrite rules and their helpers, in which every mutation is noticed, too."""
+"""Modules with rewrite rules and their helpers, in which tests also notice every mutation."""
 
 NOTICING_RULES = (
     "tests/optimizer/*.hlo",
@@ -176,7 +176,7 @@ def start(command: Sequence[str]) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str], name: str) -> bool:
-    """Prints the output of a command if it found something, otherwise its last line."""
+    """Prints the output of a failed command, otherwise its last line; returns whether it failed."""
     output, _ = process.communicate()
     failed = process.returncode != 0
     lines = output.strip().splitlines()
@@ -186,14 +186,14 @@ def finish(process: subprocess.Popen[str], name: str) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=6, help="time limit for everything together")
+    parser.add_argument("--minutes", type=float, default=6, help="time limit for the whole run")
     parser.add_argument("--seed", type=int, default=int(datetime.now(UTC).strftime("%Y%m%d00")), help="seed; default: the date")
     options = parser.parse_args()
     end = time.monotonic() + 60 * options.minutes
-    # Every other day, the mutations are of rewrite rules.
+    # Rewrite rules are mutated every other day.
     modules, tests = ((MUTATED, NOTICING), (MUTATED_RULES, NOTICING_RULES))[options.seed // 100 % 2]
     mutate = [sys.executable, str(HERE / "mutate.py"), *modules, "--seed", str(options.seed), "--jobs", "1", "--seconds", "5", "--tests", *tests]
-    # Every mutation is drawn, in random order, until the time is up.
+    # Tries mutations in random order until all are done or the time is up.
     mutations = start([*mutate, "--sample", "1000000", "--minutes", str(0.9 * options.minutes)])
     failed = False
     for command in commands(options.seed):

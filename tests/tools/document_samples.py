@@ -34,7 +34,7 @@ def written(value: Any) -> str:
 def sample_text(row: dict[str, Any]) -> str:
     """Returns the text of a sample.
 
-    A comment describes what it shows and has its inputs and its result; the module follows.
+    A comment describes the sample and lists its inputs and its result; the module follows.
     """
     module, sample = module_of(row), row["sample"]
     comment = [sample["about"]]
@@ -47,7 +47,7 @@ def sample_text(row: dict[str, Any]) -> str:
             comment += [f"replica {replica}"] * (len(inputs) > 1)
             comment += [f"  {name} = {written(value)}" for name, value in zip(sample["parameters"], values, strict=True)]
             comment.append(f"  result = {written(result)}")
-    # It only repeats the shapes of the parameters and of the root.
+    # Removes the entry layout, which only repeats the shapes of the parameters and of the root.
     layout = dict(header_attributes(module, OPTIONS))["entry_computation_layout"]
     text = hlotool.to_text(module, OPTIONS).replace(f", entry_computation_layout={layout}", "", 1)
     lines = "".join(f"// {line}\n" for line in comment)

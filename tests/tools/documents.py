@@ -1,6 +1,6 @@
-"""Modules of the examples in XLA's documentation of the operations.
+"""Modules for the examples in XLA's documentation of operations.
 
-`tests/builder/documents.jsonl` has a row for each of them.
+`tests/builder/documents.jsonl` has one row per example.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def array(value: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 
 def shape_of(value: Any) -> Shape | str:
-    """Returns the shape of an input, which is an array, a text or a list of sizes.
+    """Returns the shape of an input, which is an array, a shape as a string, or a list of sizes.
 
-    Letters in the list are sizes that differ from each other.
+    Names in the list stand for sizes that differ from each other.
     """
     if isinstance(value, str):
         return value
@@ -172,7 +172,7 @@ BUILDS["Sort"] = lambda b, x, a: b.sort(x, ascending, a["dimension"])
 
 
 def read_back(module: Module) -> Module:
-    """Verifies a module, and checks that it is equal to the module read from its text."""
+    """Verifies a module, and returns the module read back from its print, which must be equal."""
     assert [d for d in hlotool.verify(module) if d.severity == "error"] == []
     again = hlotool.parse(str(module))
     assert list(differences(module, again)) == []
@@ -186,7 +186,7 @@ def devices(row: dict[str, Any]) -> list[list[Any]]:
     inputs = row["inputs"]
     if row["op"] == "Clamp":
         return [[inputs[name] for name in ("min", "operand", "max")]]
-    # The ragged tensor itself, given as its number of rows, is not needed to find its rows.
+    # An integer stands for a ragged tensor, which is not needed to find its rows.
     return [[value for value in (inputs.values() if isinstance(inputs, dict) else inputs) if not isinstance(value, int)]]
 
 

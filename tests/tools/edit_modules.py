@@ -1,6 +1,6 @@
-"""Random edits of modules with a known difference.
+"""Random edits of modules whose differences are known.
 
-The kind of each edit is known, and so are the counterparts of all instructions.
+The editor records the kind of each edit, and the counterpart of each instruction.
 
 >>> from random import Random
 >>> text = "ENTRY e { p = f32[2] parameter(0) n = f32[2] negate(p) ROOT a = f32[2] abs(n) }"
@@ -33,7 +33,7 @@ from hlotool.testing.edits import shuffle
 
 __all__ = ["EDITS", "Edit", "Edited", "edit_module", "renamed", "reordered", "shuffled"]
 
-# The values of these pass through them, so a changed operand may show elsewhere.
+# Values pass through these opcodes, so a changed operand may be reported elsewhere.
 _PLUMBING = frozenset({"parameter", "get-tuple-element", "tuple", "call", "fusion"})
 _ALIKE = (
     ("add", "subtract", "multiply", "maximum", "minimum", "divide"),
@@ -50,9 +50,9 @@ _NUMBER = re.compile(r"-?[0-9][0-9.]*(?:e[+-]?[0-9]+)?|-?nan(?:\(0x[0-9a-f]+\))?
 class Edit:
     """An edit: its kind, and the instruction in both modules.
 
-    Instructions are numbers in textual order, or -1 if a module does not have the instruction. For
-    the kind `root`, they are numbers of computations. Kinds that end with `?` may also be reported
-    in another way, or not at all.
+    `left` and `right` are the instruction's numbers in textual order, or -1 if a module does not
+    have it. For the kind `root`, they are numbers of computations. Edits whose kind ends with `?`
+    may also be reported in another way, or not at all.
     """
 
     kind: str
@@ -65,8 +65,8 @@ class Edit:
 class Edited:
     """An edited module.
 
-    `partner` maps numbers of instructions of the original to those of the edited module; the
-    instructions that are missing in it were deleted.
+    `partner` maps instruction numbers of the original to those of the edited module; it has no
+    entry for deleted instructions.
     """
 
     original: Module
@@ -87,7 +87,7 @@ class Editor:
         self.rewriter = Rewriter(self.module)
         self.origin = dict(zip(self.module.all_instructions(), original.all_instructions(), strict=True))
         self.copies: dict[Computation, Computation] = dict(zip(self.module.computations, original.computations, strict=True))
-        # The edited pairs; the numbers are not known before the end.
+        # The edited pairs; their numbers are not known until the end.
         self.told: list[tuple[str, Instruction | Computation | None, Instruction | Computation | None, str | None]] = []
         self.touched: set[Instruction] = set()
         self.roots: set[Computation] = set()
@@ -108,7 +108,7 @@ class Editor:
         raise EditError("there is no such instruction")
 
     def earlier(self, x: Instruction) -> list[Instruction]:
-        """Returns the unedited instructions before one in its computation."""
+        """Returns the unedited instructions that come before one in its computation."""
         order = self.rewriter.instructions(self.rewriter.owner(x))
         return [y for y in order[: order.index(x)] if y in self.origin]
 
@@ -233,7 +233,7 @@ def _attributes(editor: Editor) -> None:
 
 
 def _other(value: Any) -> Any:
-    """Returns another value of the same type, or None if none of the type is known."""
+    """Returns another value of the same type, or None if the type is not known."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -383,7 +383,7 @@ def _outline(editor: Editor) -> None:
     rewriter = editor.rewriter
     if rewriter.control_successors(x) or rewriter.owner(x).root is x:
         raise EditError("it has other edges")
-    # Moves the operands with only this user, too.
+    # Also moves the operands that have no other user.
     own = [y for y in dict.fromkeys(x.operands) if y.op.arity in (1, 2) and y in editor.origin and y not in editor.touched and not y.op.calls
            and rewriter.users(y) == (x,) and not y.control_predecessors and y.shape.is_array and rewriter.owner(x).root is not y
            and not rewriter.control_successors(y)]  # fmt: skip
@@ -448,7 +448,7 @@ def _schedule(editor: Editor) -> None:
     at = order.index(x)
     needed = [order.index(y) for y in (*x.operands, *x.control_predecessors)]
     earliest = max(needed, default=-1) + 1
-    # An exchange of neighbors can be reported for either of them.
+    # An exchange of neighbors could be reported for either neighbor.
     if earliest >= at - 1 or any(y not in editor.origin or y in editor.touched for y in order[earliest:at]):
         raise EditError("it cannot move up")
     editor.rewriter.move(x, before=order[earliest])
@@ -471,7 +471,7 @@ def _header(editor: Editor) -> None:
 
 
 def edit_module(original: Module, count: int, random: Random, kinds: Sequence[str] = ()) -> Edited | None:
-    """Returns a copy of a module with up to `count` edits, read again from its print.
+    """Returns a copy of a module with up to `count` edits, read back from its print.
 
     Returns None if no edit was possible, or if the result cannot be read.
     """
@@ -494,7 +494,7 @@ def edit_module(original: Module, count: int, random: Random, kinds: Sequence[st
 def _read_again(edited: Edited) -> Edited | None:
     """Returns the same edits with the module read from its print.
 
-    Returns None if the module reads differently, for example if defaults follow from shapes.
+    Returns None if that module differs, for example because defaults depend on shapes.
     """
     try:
         module = hlotool.parse(hlotool.to_text(edited.module))
@@ -511,7 +511,7 @@ def renamed(module: Module, random: Random) -> Module:
     with Rewriter(copy) as rewriter:
         numbers = list(range(sum(1 for _ in copy.all_instructions())))
         random.shuffle(numbers)
-        # A suffix that no earlier call has used.
+        # A suffix that earlier calls have almost certainly not used.
         suffix = f"renamed{random.randrange(1 << 40)}"
         for number, x in zip(numbers, list(copy.all_instructions()), strict=True):
             rewriter.rename(x, f"v{number}.{suffix}")
@@ -521,7 +521,7 @@ def renamed(module: Module, random: Random) -> Module:
 
 
 def reordered(edited: Edited, random: Random) -> Edited:
-    """Returns the same edits with the instructions in another order, unless it has a meaning."""
+    """Returns the same edits with the instructions in another order, unless the order matters."""
     if edited.module.is_scheduled:
         return edited
     before, copy = _shuffled(edited.module, random)
@@ -536,7 +536,7 @@ def reordered(edited: Edited, random: Random) -> Edited:
 
 
 def shuffled(module: Module, random: Random) -> Module:
-    """Returns a copy with the instructions in another order, unless it has a meaning."""
+    """Returns a copy with the instructions in another order, unless the order matters."""
     return module if module.is_scheduled else _shuffled(module, random)[1]
 
 

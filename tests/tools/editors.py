@@ -1,4 +1,4 @@
-"""Tests the language server and the recipes of `docs/editors.md` in editors.
+"""Tests the language server and the recipes of `docs/editors.md` in real editors.
 
 Usage: `python tests/tools/editors.py EDITOR...`. The editors are `neovim` (0.11 or newer),
 `neovim-old`, `neovim-plain` (without the server, with tree-sitter if HLOTOOL_TREE_SITTER is the
@@ -52,11 +52,11 @@ EXPECTED = {
     "highlights": "function",
     "servers at the end": "0",
 }
-"""The result, or a part of it, that an editor must report for each step, by name of the step."""
+"""The result, or a part of it, that an editor must report for each step, by step name."""
 
 
 def recipe(part: str) -> str:
-    """Returns the code block of the guide that contains a text."""
+    """Returns the first of the guide's code blocks to contain `part`."""
     guide = (ROOT / "docs/editors.md").read_text(encoding="utf-8")
     (code,) = (code for code in re.findall(r"^```\w+\n(.*?)^```", guide, re.DOTALL | re.MULTILINE) if part in code)
     return str(code).replace("~/src/hlotool", str(ROOT))
@@ -137,7 +137,7 @@ def failures(steps: Sequence[tuple[str, str]]) -> list[str]:
 def main(names: Sequence[str]) -> int:
     unknown = sorted(set(names) - set(EDITORS))
     if unknown:
-        print(f"unknown: {', '.join(unknown)}; there are {', '.join(sorted(EDITORS))}", file=sys.stderr)
+        print(f"unknown: {', '.join(unknown)}; the editors are {', '.join(sorted(EDITORS))}", file=sys.stderr)
         return 2
     failed = False
     for name in names:

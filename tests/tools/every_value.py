@@ -1,7 +1,7 @@
 """Instances of elementwise operations with every value of a type.
 
-Unary operations get every value of types up to 16 bits, binary operations every pair up to 8 bits,
-and wider types many values.
+Unary operations get every value of types of up to 16 bits, and binary operations every pair of
+values of types of up to 8 bits. For wider types, they get many values.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _pairs(element_type: str) -> tuple[Array, Array]:
     if number.bits > 8:
         d = Draw(Random(1))
         lhs, rhs = (d.numbers(element_type, (_MANY,)) for _ in range(2))
-        # A third of the pairs are equal.
+        # In a third of the pairs, both values are equal.
         return lhs, np.where(np.arange(_MANY) % 3 == 0, lhs, rhs)
     values = _values(element_type)
     return np.repeat(values, len(values)), np.tile(values, len(values))

@@ -1,7 +1,12 @@
-"""Families of texts that grow: each row has a function from a size to a text, and a size to test.
+"""Families of modules of any size: each has a function from a size to HLO text, and a size to test.
 
+<<<<<<< tests/tools/families.py
 `neighbor_pairing.py` measures them. A text of size n is about n times as long as a line, and valid
 unless the name of the family says otherwise.
+=======
+`neighbor_pairing.py` measures them. A module of size n is about n times as long as a line, and valid unless
+the name of the family says otherwise.
+>>>>>>> /tmp/mt/tests/tools/families.py
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ __all__ = ["FAMILIES", "FAULTY", "Family"]
 
 
 class Family(NamedTuple):
-    """A function that makes a text of size n, and the smaller of the two sizes to compare."""
+    """A function that generates a module of size n, and the smaller of the two sizes to compare."""
 
     make: Callable[[int], str]
     size: int
@@ -28,13 +33,13 @@ def entry(body: str, before: str = "", header: str = "") -> str:
 def rows(template: str, n: int, join: str = "\n") -> str:
     """Repeats the template for each k below n.
 
-    It may refer to @k, to the next number @n, and to the number n - k of a countdown, @d.
+    In the template, @k is replaced with k, @n with the next number k + 1, and @d with n - k.
     """
     return join.join(template.replace("@k", str(k)).replace("@n", str(k + 1)).replace("@d", str(n - k)) for k in range(n))
 
 
 def lines(template: str, before: str = "", header: str = "", after: str = "", first: str = "") -> Callable[[int], str]:
-    """Returns a family of entry computations with a line for each k; @N in the other texts is n."""
+    """Returns a family of entry computations with one line for each k; @N is replaced with n."""
 
     def make(n: int) -> str:
         return entry(f"{first}\n  {rows(template, n, chr(10) + '  ')}\n  {after}".replace("@N", str(n)), before, header.replace("@N", str(n)))
@@ -45,7 +50,7 @@ def lines(template: str, before: str = "", header: str = "", after: str = "", fi
 def one(template: str, item: str, join: str = ", ", before: str = "", first: str = "") -> Callable[[int], str]:
     """Returns a family of entry computations with one long line.
 
-    @i is replaced by n items, and @N by n.
+    @i is replaced with n items, and @N with n.
     """
 
     def make(n: int) -> str:
@@ -56,9 +61,9 @@ def one(template: str, item: str, join: str = ", ", before: str = "", first: str
 
 
 def ones(template: str) -> Callable[[int], str]:
-    """Returns a family of entry computations with one line about a shape of n dimensions.
+    """Returns a family of entry computations with one line that has a shape of n dimensions.
 
-    @1 is 1,1,..., @n is 0,1,2,..., @s is [0:1],..., @x is 1x1x..., @d is 01....
+    In the template, @1 is 1,1,..., @n is 0,1,2,..., @s is [0:1],..., and @x is 1x1x....
     """
 
     def make(n: int) -> str:
@@ -90,7 +95,7 @@ STATE = "  i = s32[] constant(0)\n  w0 = (s32[], f32[4]) tuple(i, v)"
 
 
 def nested(opening: str, inner: str, closing: str) -> Callable[[int], str]:
-    """Returns a family of texts with n opening parts, the inner text, and n closing parts."""
+    """Returns a family with n opening parts, the inner part, and n closing parts."""
     return lambda n: entry("  q = " + opening * n + inner + closing * n)
 
 
@@ -161,7 +166,7 @@ def forward_references(n: int) -> str:
 def with_frames(names: str, positions: str, frames: str, n: int) -> str:
     """Returns a module with n instructions, each in a stack frame of its own.
 
-    The rows are those of its tables of stack frames.
+    `names`, `positions` and `frames` are the rows of the tables of stack frames.
     """
     tables = f'FileNames\n{names}\n\nFunctionNames\n1 "f"\n\nFileLocations\n{positions}\n\nStackFrames\n{frames}\n\n'
     body = rows("  x@n = f32[] negate(p), metadata={stack_frame_id=@n}", n)
@@ -244,7 +249,7 @@ def fusion_parameters(n: int) -> str:
 
 
 def array_lines(template: str) -> Callable[[int], str]:
-    """Returns a family of entry computations with one instruction about arrays of n elements."""
+    """Returns a family of entry computations with one instruction on arrays of n elements."""
     return lambda n: entry(template.replace("@N", str(n)), ADD + LESS)
 
 
@@ -309,9 +314,9 @@ def state_of_constants(n: int) -> str:
 
 
 def branches_of_one_conditional(constant: str) -> Callable[[int], str]:
-    """Returns a family of conditionals whose branches have this constant.
+    """Returns a family of conditionals whose branches all contain `constant`.
 
-    `@` in it is the number of the branch.
+    `@` in the constant is replaced with the number of the branch.
     """
 
     def make(n: int) -> str:
@@ -576,7 +581,7 @@ FAULTY = frozenset({
     "repeated names", "reversed chain", "undefined computations", "undefined computations with near names", "undefined control predecessors",
     "undefined operands", "undefined operands of one instruction", "undefined operands with near names", "unknown attributes", "unknown opcodes",
 })  # fmt: skip
-"""The families whose texts do not parse.
+"""The families of modules that do not parse.
 
-If a text of another family did not parse, only the time of the error would be measured.
+If a module of another family did not parse, only the time until the error would be measured.
 """

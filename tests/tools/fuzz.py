@@ -1,11 +1,11 @@
-"""Fuzzes the parser and the formatter for a long time; started by hand.
+"""Fuzzes the parser and the formatter for a long time; not run by pytest.
 
 Usage: `python tests/tools/fuzz.py --lines 200000 --bytes 20000 --formats 5000 --seed 1 [--corpus
 DIR]`.
 
 Edits lines and checks that both paths of the parser agree on the result, and that they raise no
-exception other than ParseError. Mangles modules and checks that the formatter preserves what it
-must.
+exception other than ParseError. Mangles modules and checks that the formatter preserves modules
+and comments.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ HERE = Path(__file__).parents[1]
 
 
 class Report:
-    """Counts the findings and keeps the slowest text."""
+    """Counts the findings and remembers the slowest input."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -59,7 +59,7 @@ class Report:
 
 
 def judged(text: str) -> tuple[str, str]:
-    """Returns kind and description of a fault of the parser; both are empty if there is none."""
+    """Returns the kind and the description of a parser fault; both are empty if there is none."""
     try:
         found = disagreement(text)
     except Exception as error:
@@ -84,7 +84,7 @@ def smallest(text: str, kind: str) -> str:
 def corpus_seeds(folder: Path, texts: int) -> Iterator[Seed]:
     """Yields lines of the corpus that differ in more than their numbers.
 
-    Those of small texts stay in place; those of dumps get small modules of their own.
+    Lines of small modules stay in place; lines of dumps get small modules of their own.
     """
     known: set[str] = set()
     with lzma.open(folder / "parse.jsonl.xz", "rt") as file:
@@ -102,8 +102,8 @@ def all_seeds(corpus: Path | None) -> list[Seed]:
     known: set[str] = set()
     seeds: list[Seed] = []
     for text in texts_of_cases(HERE):
-        # Only some lines of larger texts are edited in place, such as headers and braces.
-        # Instructions are edited in small modules, which is faster.
+        # In larger files, only every fifth line is edited in place. Instructions are edited in
+        # small modules, which is faster.
         seeds += seeds_of_text(text) if len(text) < 600 else [*seeds_of_text(text)[::5], *instructions_of_text(text, known)]
     for number in range(100):
         style = Style(percent=number % 2 == 0, signatures=number % 3 > 0, operand_shapes=number % 5 == 0, comments=number % 7 == 0)
@@ -140,7 +140,7 @@ def fuzz_bytes(count: int, seed: int, report: Report) -> None:
 
 
 def fuzz_formats(count: int, seed: int, texts: list[str], report: Report) -> None:
-    """Checks mangled modules: generated ones, alternating with those in `texts` if it has any."""
+    """Checks mangled modules: generated ones, and alternately those in `texts`, if any."""
     for number in range(seed * count, (seed + 1) * count):
         random = Random(number)
         start, text = time.perf_counter(), ""
@@ -162,7 +162,7 @@ def fuzz_formats(count: int, seed: int, texts: list[str], report: Report) -> Non
 
 
 def small_texts(corpus: Path) -> list[str]:
-    """Returns the texts of a corpus that can be mangled quickly."""
+    """Returns the modules of a corpus that are small enough to be mangled quickly."""
     with lzma.open(corpus / "parse.jsonl.xz", "rt") as file:
         rows = [json.loads(line) for line in file]
     return [row["text"] for row in rows if row["label"] == "ok" and len(row["text"]) < 6000]

@@ -1,4 +1,4 @@
-"""Runs random command lines on random files; started by hand.
+"""Runs random command lines on random files; not run by pytest.
 
 Usage: `python tests/tools/fuzz_commands.py --count 500 --seed 1`. Commands, options and their types
 come from click, so new options are covered automatically. No command line may end with an internal

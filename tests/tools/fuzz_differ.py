@@ -1,18 +1,19 @@
-"""Checks the differences of randomly edited modules; started by hand.
+"""Checks the reported differences of randomly edited modules; not run by pytest.
 
 Usage: `python tests/tools/fuzz_differ.py --count 500 --seed 1 [FILE ...]`.
 
-The modules are those of tests/programs, generated ones (also repetitive ones), those in the files,
-which may also be lists of texts, and those of the folder HLOTOOL_CORPUS. Each is edited once, 10
-times and 200 times, renamed, and, unless it is scheduled, reordered. The difference must report
-every edit with its kind, and nothing else, unless there is an explanation that costs no more than
-the edits.
+The modules come from tests/programs, from generators (some of them repetitive), from the given
+files (HLO or JSON lines with a field `text`), and from the folder HLOTOOL_CORPUS. Each is edited
+once, 10 times and 200 times, renamed, and, unless it is scheduled, reordered. The difference must
+report every edit with its kind, and nothing else, unless there is an explanation that costs no more
+than the edits.
 
-A module does not differ from itself, and differs from its renamed copy only in names. The reverse
-difference has the same categories. Patches turn one module into the other, whatever its names.
+A module must not differ from itself, and must differ from its renamed copy only in names. The
+reverse difference must have the same categories. Patches must turn one module into the other, even
+if its names differ.
 
-`--faults` runs modules with one wrong part, which the result must name. `--hash-seeds` compares the
-output of processes with several hash seeds. `--linear` measures the time on growing modules.
+`--faults` runs modules with one wrong part, which the comparison must name. `--hash-seeds` compares
+the output of processes with different hash seeds. `--linear` measures the time on growing modules.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ They may cost up to a tenth more than the edits, and may differ in the reverse d
 """
 
 _OPPOSITES = {"inserted": "deleted", "deleted": "inserted"}
-# These follow from other changes, and may be missing from the report.
+# These changes follow from others, and may be missing from the report.
 _FOLLOWING = frozenset({"operands", "attributes"})
 
 
 def modules(files: list[Path], random: Random) -> Iterator[tuple[str, str]]:
-    """Yields names and texts of modules, endlessly."""
+    """Yields the name and the text of one module after the other, endlessly."""
     paths = [*sorted(PROGRAMS.glob("*.hlo")), *files]
     corpus = os.environ.get("HLOTOOL_CORPUS")
     lists = [path for path in sorted(Path(corpus).glob("run.jsonl.xz")) if path.is_file()] if corpus else []
@@ -105,7 +106,7 @@ def _true_pairs(edited: Edited, delta: Delta) -> Pairs:
 
 
 def _wrong_kinds(edited: Edited, delta: Delta) -> Iterator[str]:
-    """Yields missing and superfluous kinds of changes, if the pairs are those of the edits."""
+    """Yields missing and superfluous kinds of changes; requires that the pairs match the edits."""
     told = Counter((change["kind"], node, change.get("key")) for node, changes in delta.changed.items() for change in changes)
     told.update((change["kind"], -1, change.get("key")) for change in delta.header)
     told.update(("root", computation, None) for computation in delta.new_roots)
@@ -129,7 +130,7 @@ def _wrong_kinds(edited: Edited, delta: Delta) -> Iterator[str]:
     for kind, node, key in sorted(wanted, key=repr):
         if (kind, node) not in named and (kind, node) not in optional:
             yield f"does not report {kind} {key or ''} of {delta.graph.nodes[node].name if node >= 0 else 'the module'}"
-    # With more edits, the copy itself may have been edited, so that it is no longer a copy.
+    # With other edits, the copied computation may have been edited, so that it is no longer a copy.
     regions = {*edited.regions} if len(edited.edits) == sum(edit.kind.endswith("?") for edit in edited.edits) else set()
     for kind in sorted(regions - {region["kind"] for region in delta.to_dict()["regions"]}):
         yield f"does not report that a computation was {kind}"
@@ -186,7 +187,7 @@ def check(name: str, text: str, random: Random, outcomes: Counter[str]) -> Itera
 
 
 def unnamed_faults(count: int, seed: int) -> Iterator[str]:
-    """Yields wrong constants, attributes and operands that runs of the modules do not name.
+    """Yields wrong constants, attributes and operands that a comparison of runs does not name.
 
     Tries `count` edits that change a value.
     """
@@ -195,7 +196,7 @@ def unnamed_faults(count: int, seed: int) -> Iterator[str]:
     for name, text in modules([], random):
         if named.total() == count:
             break
-        # The same number of each kind.
+        # Each kind of edit is tried equally often.
         kind = ("constants", "attributes", "operands")[named.total() % 3]
         try:
             module = hlotool.parse(text)
@@ -239,7 +240,7 @@ def hash_seed_faults(count: int, seed: int) -> Iterator[str]:
 
 
 def layers(count: int, changed: int = -1) -> str:
-    """Returns a long chain of equal layers, except for the layer `changed`."""
+    """Returns a long chain of layers that are equal except for layer `changed`."""
     lines = ["HloModule layers", "ENTRY e {", "  x0 = f32[8,8] parameter(0)", "  w = f32[8,8] parameter(1)"]
     for k in range(count):
         lines.append(f"  d{k} = f32[8,8] dot(x{k}, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}")
@@ -265,11 +266,11 @@ def linear_faults() -> Iterator[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", type=Path, help="files with texts or lists of texts")
+    parser.add_argument("files", nargs="*", type=Path, help="HLO files, or JSON lines with a field `text`")
     parser.add_argument("--count", type=int, default=100, help="number of modules, each edited several times")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--hash-seeds", action="store_true", help="also compare processes with different hash seeds")
-    parser.add_argument("--faults", type=int, default=0, help="number of modules with a wrong part, which runs must name")
+    parser.add_argument("--faults", type=int, default=0, help="number of modules with a wrong part, which comparing runs must name")
     parser.add_argument("--linear", action="store_true", help="also measure the time on growing modules")
     parser.add_argument("--digest", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()

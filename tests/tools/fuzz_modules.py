@@ -1,12 +1,12 @@
-"""Sends random modules through the whole tool; started by hand.
+"""Sends random modules through the whole tool; not run by pytest.
 
 Usage: `python tests/tools/fuzz_modules.py --seed 0 --count 1000 --jobs 2 [--check NAME]`.
 
-Each seed is a module with some of the features of `hlotool.testing`. It is valid and reads as it
-prints. The optimizer leaves it valid after each pass, keeps its results and effects bit for bit,
-and finds nothing to do in a second run. A share of the modules goes through random passes, plans,
-the differ and patches, hashes, and code of builders. Every fault is printed with the command that
-repeats it, and with a smaller module.
+Each seed yields a module with some of the features of `hlotool.testing`. It must be valid, and its
+print must read back as the same module. The optimizer must keep it valid after each pass, preserve
+its results and effects bit for bit, and find nothing to do in a second run. A share of the modules
+also goes through random passes, plans, the differ and patches, hashes, and builder code. Every
+fault is printed with the command that reproduces it, and with a smaller module.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ from hlotool.testing.generator import TYPES
 
 ALL_TYPES = [name for name, row in ELEMENT_TYPES.items() if row.bits]
 SECONDS = 60
-"""The time limit in seconds; a check of a module that takes longer is a fault."""
+"""The time limit in seconds; it is a fault if the check of a module takes longer."""
 REDUCING_SECONDS = 20
 _ITEMS = 50
-"""The number of items in a queue of the host; no module takes as many."""
+"""The number of items in each queue of the host; no module takes that many."""
 _CHUNK = 50
 
 
@@ -63,7 +63,7 @@ _CHUNK = 50
 
 @dataclass(frozen=True)
 class Setup:
-    """The arguments of `random_module` that belong to a seed."""
+    """The arguments of `random_module` for a seed."""
 
     seed: int
     size: int
@@ -122,7 +122,7 @@ def run(module: Module, arguments: Sequence[Any], executor: str) -> Run:
 
 
 def difference(expected: Run, actual: Run) -> str | None:
-    """Returns a description of the first difference of two runs, or None."""
+    """Returns a description of the first difference between two runs, or None."""
     if len(expected.values) != len(actual.values):
         return f"{len(expected.values)} values, not {len(actual.values)}"
     for number, (a, b) in enumerate(zip(expected.values, actual.values, strict=True)):
@@ -155,7 +155,7 @@ Check = Callable[[Module, Random], Iterator[str]]
 CHECKS: dict[str, tuple[float, Check]] = {}
 """The checks by name, each with the share of modules that it sees.
 
-They yield faults, and must not change the module.
+Checks yield faults, and must not change the module.
 """
 
 
@@ -189,7 +189,7 @@ def _passes(module: Module, random: Random) -> Iterator[str]:
 
 
 def _read_or_made(module: Module, random: Random) -> Module:
-    """Returns the module itself, or read again from its print, with constants held as text."""
+    """Returns the module itself, or its print read back, with constants held as text."""
     return module if random.random() < 0.5 else hlotool.parse(hlotool.to_text(module))
 
 
@@ -242,7 +242,7 @@ def _plan(module: Module, random: Random) -> Iterator[str]:
 def _planned(module: Module, arguments: Sequence[Any], expected: Run) -> str | None:
     actual = run(module, arguments, "plan")
     if expected.message or actual.message:
-        # If a module has several errors, either may be found first.
+        # If a module has several errors, any of them may be found first.
         both = expected.message and actual.message
         return None if both else f"{actual.message or 'no error'!r}, not {expected.message or 'no error'!r}"
     return difference(expected, actual)
@@ -337,7 +337,7 @@ def smaller(name: str, setup: Setup, found: str) -> Module:
     changed = True
     while changed:
         changed = False
-        # Users come first: their operands can only be erased after them.
+        # Users come first, since operands can be erased only after their users.
         number = sum(1 for _ in module.all_instructions())
         while number > 0 and time.perf_counter() < end:
             number -= 1
@@ -349,7 +349,7 @@ def smaller(name: str, setup: Setup, found: str) -> Module:
 
 
 def kind_of(fault: str) -> str:
-    """Returns the part of a fault that stays the same when the module gets smaller."""
+    """Returns the part of a fault's description that stays the same in smaller modules."""
     lines = fault.strip().splitlines()
     return lines[-1][:60] if fault.startswith("exception") else " ".join(lines[0].split()[:6])
 
@@ -444,7 +444,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="seed of the first module; the others follow")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--check", action="append", default=[], choices=sorted(CHECKS), help="run only this check, on every module; repeatable")
-    parser.add_argument("--whole", action="store_true", help="print modules with faults without making them smaller")
+    parser.add_argument("--whole", action="store_true", help="print faulty modules without making them smaller")
     options = parser.parse_args()
     start = time.perf_counter()
     counts: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Compares operations with XLA; started by hand.
+"""Compares operations with XLA; not run by pytest.
 
 Usage: `HLOTOOL_XLA_PYTHON=... python tests/tools/fuzz_ops.py --count 20000 --seed 1 [--only gather
 --only sort]`.
@@ -48,7 +48,7 @@ class Verdict:
 
     @property
     def signature(self) -> tuple[str, ...]:
-        """The properties that two findings share if they count as one."""
+        """The properties that are equal in findings that count as one."""
         types = sorted({shape.partition("[")[0] for shape in self.instance.shapes})
         return (
             self.kind,
@@ -173,7 +173,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], choices=list(FAMILIES), help="family to draw from; repeatable")
     parser.add_argument("--most", type=int, default=20, help="number of findings to show")
     parser.add_argument("--every-value", action="store_true", help="test every value of elementwise operations instead of random instances")
-    parser.add_argument("--without-xla", action="store_true", help="compare the results of each instance alone and among others instead")
+    parser.add_argument("--without-xla", action="store_true", help="compare each instance alone and among others, without XLA")
     parser.add_argument("--no-reduce", action="store_true", help="show findings without looking for smaller ones")
     options = parser.parse_args()
     start, done = time.monotonic(), 0

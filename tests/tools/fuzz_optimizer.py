@@ -1,12 +1,13 @@
-"""Runs the optimizer on many modules; started by hand.
+"""Runs the optimizer on many modules; not run by pytest.
 
 Usage: `python tests/tools/fuzz_optimizer.py --count 10000 --seed 1 [FILE ...]`.
 
-Random modules stay valid, and a second run changes nothing. A tenth as many random texts over all
-opcodes, most of which have errors, raise no exception. Random instances of operations with some
-constant operands must compute the same bits, and so must the modules in files, which may also be
-lists of texts like those of the corpus. With `--xla` and HLOTOOL_XLA_PYTHON, XLA reads and runs the
-modules before and after, and its results are compared up to rounding.
+Random modules must stay valid, and a second run must change nothing. A tenth as many modules are
+drawn from all opcodes; most of them have errors, and none may raise an exception. Random instances
+of operations with some constant operands must compute the same bits, and so must the modules in
+files, which are HLO or, like the files of the corpus, JSON lines. With `--xla` and
+HLOTOOL_XLA_PYTHON, XLA reads and runs the modules before and after, and its results are compared up
+to rounding.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def generated(count: int, seed: int) -> Iterator[str]:
 
 
 def with_errors(count: int, seed: int) -> Iterator[str]:
-    """Yields texts that parse, most of which are invalid."""
+    """Yields modules that parse, but most of which are invalid."""
     for k in range(count):
         yield random_text(seed * 1_000_000 + k, instructions=Random(k).randint(3, 40))
 
@@ -63,7 +64,7 @@ def operations(count: int, seed: int) -> Iterator[str]:
 
 
 def with_constants(module: Module, arrays: list[np.ndarray], random: Random) -> str:
-    """Returns the module with constants instead of about half of the parameters."""
+    """Returns the module with about half of its parameters replaced with constants."""
     with hlotool.Rewriter(module) as rewriter:
         for parameter, array in zip(reversed(module.entry.parameters), reversed(arrays), strict=True):
             if random.random() < 0.5 and parameter.shape.is_array and array.size < 1000:
@@ -106,8 +107,8 @@ def fault(text: str, *, runs: bool, xla: Xla | None, outcomes: Counter[str]) -> 
     if hlotool.to_text(hlotool.parse(again)) != again:
         return "the print does not read back"
     if not is_valid:
-        # Once an error has been removed as dead code, rules may apply that left its neighbors
-        # alone.
+        # Once an invalid instruction has been removed as dead code, more rules may apply to its
+        # neighbors.
         return None
     if hlotool.to_text(hlotool.optimize(after)) != again:
         return "a second run changes the module"
@@ -120,9 +121,9 @@ def fault(text: str, *, runs: bool, xla: Xla | None, outcomes: Counter[str]) -> 
 
 
 def by_xla(module: Module, after: str, xla: Xla, outcomes: Counter[str]) -> str | None:
-    """Returns the difference of XLA's results before and after, or None.
+    """Returns the difference between XLA's results before and after optimization, or None.
 
-    Returns None, too, if XLA does not run the module before.
+    Also returns None if XLA cannot run the original module.
     """
     arguments = list(leaves(random_arguments(module, 0)))
     try:
@@ -158,11 +159,11 @@ def close(a: np.ndarray, b: np.ndarray) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", type=Path, help="files with texts or lists of texts")
-    parser.add_argument("--count", type=int, default=1000, help="random modules")
+    parser.add_argument("files", nargs="*", type=Path, help="HLO files, or JSON lines with a field `text`")
+    parser.add_argument("--count", type=int, default=1000, help="number of random modules")
     parser.add_argument("--operations", type=int, help="number of modules of random operations; default: a tenth of the random modules")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, help="use only this many texts of each file")
+    parser.add_argument("--first", type=int, help="use only this many modules of each file")
     parser.add_argument("--xla", action="store_true", help="also compare with XLA")
     options = parser.parse_args()
     of_operations = options.count // 10 if options.operations is None else options.operations

@@ -1,11 +1,11 @@
-"""Compares plans with the reference executor; started by hand.
+"""Compares plans with the reference executor; not run by pytest.
 
 Usage: `python tests/tools/fuzz_plans.py --count 20000 --seed 1 [FILE ...]`.
 
-Both executors must give the same bits, or both must fail, for random operations and the modules in
-files on random and on special numbers. Each module runs once with the plan's own sizes, and once
-with blocks of a few elements, so that small arrays take the paths of large ones. The same holds for
-valid modules in a loop.
+Random operations and the modules in files run on random and on special numbers. Both executors must
+give the same bits, or both must fail. Each module runs once with the default sizes of plans, and
+once with blocks of a few elements, so that small arrays take the paths of large ones. Valid modules
+also run in a loop.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LIMITS = RunOptions(elided_fill="iota", max_iterations=100_000)
 
 @contextmanager
 def small_blocks() -> Iterator[None]:
-    """Makes plans use small blocks inside the block.
+    """Makes plans use small blocks inside the `with` statement.
 
     Arrays of two elements are computed in blocks, blocks have five elements, and computable arrays
     are not folded into constants.
@@ -61,7 +61,7 @@ def outcome(module: Module, arguments: Any, executor: str, options: RunOptions) 
 
 
 def disagreement(text: str, inputs: int = INPUTS, options: RunOptions = LIMITS) -> str | None:
-    """Returns the difference of the executors on a module.
+    """Returns the difference between the executors on a module.
 
     Returns None if they agree, or if the module does not parse.
     """
@@ -78,7 +78,7 @@ def disagreement(text: str, inputs: int = INPUTS, options: RunOptions = LIMITS) 
         expected, message = outcome(module, arguments, "reference", options)
         actual, other = outcome(module, arguments, "plan", options)
         if message and other:
-            # If a module has several errors, either may be found first.
+            # If a module has several errors, any of them may be found first.
             continue
         if message != other:
             return f"input {k}: {message or 'no error'!r} without a plan, {other or 'no error'!r} with one"
@@ -90,9 +90,9 @@ def disagreement(text: str, inputs: int = INPUTS, options: RunOptions = LIMITS) 
 
 
 def loop_disagreement(text: str) -> str | None:
-    """Returns the difference of the executors on a valid module in a loop, or None.
+    """Returns the difference between the executors on a valid module in a loop, or None.
 
-    Python runs the source that is meant for Numba.
+    Python, not Numba, runs the compiled loop's source.
     """
     try:
         module = hlotool.parse(text)

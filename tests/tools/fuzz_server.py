@@ -1,8 +1,8 @@
-"""Edits texts at random, and compares the server's state after each edit with that of a new text.
+"""Edits documents at random, and compares the server's state with that of a fresh document.
 
 Usage: `python tests/tools/fuzz_server.py [--count 2000] [--seed 0] [FILE...]`; without files, the
-samples are edited. Every few edits, requests of all kinds are made at random positions; they must
-succeed without an exception.
+samples are edited. The states are compared after most edits. After some of these, requests of all
+kinds are made at random positions; no request may raise an exception.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _LONGEST_DELETION = 30
 
 
 class Difference(AssertionError):
-    """Raised if the server's state after edits is not that of the same text opened anew."""
+    """Raised if the server's state after edits is not that of the same text newly opened."""
 
 
 def sample_texts() -> list[str]:
-    """Returns the texts of the short samples."""
+    """Returns the contents of the short samples."""
     return [text for path in sorted(SAMPLES.glob("*.hlo")) if len(text := path.read_text(encoding="utf-8")) < 6000]
 
 
@@ -69,7 +69,7 @@ def random_change(document: Document, chance: random.Random) -> types.TextDocume
 
 
 def known(document: Document) -> tuple[Any, ...]:
-    """Returns the state that is compared."""
+    """Returns the part of a document's state that is compared."""
     found = reported(document, findings_in(document, _CHECKS)), symbols.document_symbols(document)
     return *found, [(to_text(part.module), list(nodes(part.module))) for part in document.modules]
 
@@ -97,7 +97,7 @@ def random_place(document: Document, chance: random.Random) -> tuple[types.Posit
 
 
 def ask_view(document: Document, chance: random.Random) -> None:
-    """Makes all requests that are answered before the text has been read."""
+    """Makes all requests that are answered even before the text has been parsed."""
     position, area = random_place(document, chance)
     completion.complete(document, position, with_snippets=True)
     signatures.signature(document, position)
@@ -132,7 +132,7 @@ def ask_everything(document: Document, chance: random.Random) -> None:
     try:
         renaming.rename(document, position, "new")
     except HlotoolError:
-        # Not every position can be renamed.
+        # Not every position has a name that can be changed.
         return
 
 
@@ -144,12 +144,12 @@ def edited_at_random(texts: Sequence[str], seed: int, edits: int = 12) -> int:
         changes = [random_change(document, chance)]
         document = document.changed(changes, version)
         if chance.random() < 0.3:
-            # The next edit arrives before the text has been read.
+            # The next edit arrives before the text has been parsed.
             ask_view(document, chance)
             continue
         fresh = Document("file:///m.hlo", document.text)
         if known(document) != known(fresh):
-            raise Difference(f"seed {seed}, edit {version}: the server's state differs from that of the opened text\n{document.text}")
+            raise Difference(f"seed {seed}, edit {version}: the server's state differs from that of the same text newly opened\n{document.text}")
         if chance.random() < 0.3:
             ask_everything(document, chance)
     return edits

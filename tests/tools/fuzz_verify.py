@@ -1,11 +1,12 @@
-"""Fuzzes the verifier for a long time; started by hand.
+"""Fuzzes the verifier for a long time; not run by pytest.
 
 Usage: `python tests/tools/fuzz_verify.py --count 50000 --seed 1 [--corpus DIR] [--outputs DIR]
 [--xla]`.
 
-Edits valid modules (`module_edits`) and checks that each result is valid or reported, never a
-traceback, and that no small module takes long. With --xla, XLA's parser and verifier judge the same
-texts, and the verdicts must agree; STRICTER lists where hlotool is stricter on purpose.
+Edits valid modules (`module_edits`) and checks that each result is valid or has an error with a
+position, but never raises another exception, and that no small module takes a long time. With
+--xla, XLA's parser and verifier judge the same modules, and the verdicts must agree; STRICTER lists
+the errors for which hlotool is stricter on purpose.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ from hlotool.verifier.engine import verify
 
 HERE = Path(__file__).parents[1]
 PRINTED = replace(PrintOptions.xla_default(), print_large_constants=True)
-# XLA is known to abort on gaps between parameter numbers and on other types of device ids. Starting
-# a new worker takes seconds.
+# XLA is known to abort on gaps between parameter numbers and on unexpected types of device IDs, and
+# starting a new worker takes seconds.
 _FATAL = frozenset({"S021", "T086"})
 SLOW = 2.0
 CASCADE = 3
 
 STRICTER = {
-    # XLA's text parser silently repairs or drops these. It drops superfluous operands, and
-    # operands that are instructions without a shape and with too few operands.
+    # XLA's text parser silently repairs or drops these. It drops superfluous operands. It also
+    # drops inline operands that have no shape and too few operands of their own.
     "S013": "(?:dot|rng-bit-generator|collective-broadcast)' takes|takes [0-9]+ operands?, found",
-    "S020": "\\.anon'",  # a parameter among the operands of such an operand
+    "S020": "\\.anon'",  # a parameter among the operands of an inline operand
     "S002": "",  # an undefined operand with the name of an opcode
-    "S027": "", "A028": "is used before it is defined",  # the same, but defined later
+    "S027": "", "A028": "is used before it is defined",  # the same operand, if it is defined later
     "A020": "",  # the shape written for a send
     "A021": "",  # the shape written for a recv-done
     "S017": "must be positive",  # tiles of size 0
@@ -59,19 +60,19 @@ STRICTER = {
     "A005": "'async-start' has 0",
     "A008": "", "A011": "", "C018": "", "C030": "", "L019": "", "M007": "", "M016": "", "M018": "",
     "C012": "",  # operands of a fusion that its computation does not take
-    "L002": "", "L003": "", "L004": "",  # refused by the reload
+    "L002": "", "L003": "", "L004": "",  # refused when the proto is reloaded
     "L006": "",  # refused by the verifiers for CPUs and GPUs
-    "P002": "", "P003": "",  # of collective-broadcast only; the reload of such groups aborts elsewhere
-    "P001": "",  # of collective-broadcast only
+    "P002": "", "P003": "",  # only for collective-broadcast; for others, reloading such groups aborts
+    "P001": "",  # only for collective-broadcast
     "P018": "",
     "P030": "not a permutation", "P039": "must be positive",
-    "L017": "", "L031": "",  # moves without an instruction in the backends
+    "L017": "", "L031": "",  # transfers for which the backends have no instruction
     "P019": "", "P020": "", "P021": "", "P022": "", "P026": "",
-    "P024": "",  # a sharding without braces is repeated for all elements of a tuple, as the parser does for old texts
+    "P024": "",  # XLA repeats a sharding without braces for all elements of a tuple, as for old modules
     "T102": "is returned",  # a buffer that is written after the root has returned it
     "T007": "shift-",
     "T018": "", "T076": "", "T096": "",
-    "T082": "",  # of elementwise ops
+    "T082": "",  # only for elementwise ops
     "P017": "got pred", "T090": "size operand",
 }  # fmt: skip
 """Errors that XLA's text parser and verifier do not find: codes, and patterns in the messages."""
@@ -84,15 +85,15 @@ LAXER = (
     # Compilers for TPUs assign memory spaces to operands without updating the bodies of fusions and
     # asynchronous operations.
     re.compile(r"(?:Shape mismatch between parameter|async-start expects the async shape).*S\("),
-    # Another thread may run more than one operation, as in the output of compilers for TPUs for
-    # their sparse cores.
+    # An asynchronous computation on another thread may have more than one operation, as in the
+    # output of compilers for the sparse cores of TPUs.
     re.compile(r"Asynchronous computation \S+ expected to contain only the root and parameter instructions"),
-    # The same compilers give different tiles and memory spaces to outputs that share memory with
+    # Compilers for TPUs give different tiles and memory spaces to outputs that share memory with
     # operands.
     re.compile(r"Different aliasing shapes: .*[:TS]\("),
     re.compile(r"Expected instruction to have shape equal to .*[:TS]\(.*\n.*dynamic-update-slice\("),
-    # From builds in which updates could not bind more than their start; later ones do not compare
-    # contexts.
+    # Reported only by older builds, in which updates could not bind more operands than their start;
+    # later builds do not compare contexts.
     re.compile(r"AsyncUpdate expects the op shape to be the same as the operand shape"),
     # Later builds allow tuples and similar instructions between a start and its done.
     re.compile(r"The consumer of a \S+ instruction needs to be one of \(.*found (?:tuple|get-tuple-element|opt-barrier|while|call|conditional)"),
@@ -104,7 +105,7 @@ LAXER = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of hlotool for a text: its errors, the time it took, and a fault, if any."""
+    """hlotool's result for a text: the errors, the time it took, and a fault, if any."""
 
     errors: tuple[Diagnostic, ...]
     parsed: bool
@@ -138,7 +139,7 @@ def _fault(found: Sequence[Diagnostic]) -> str:
 
 
 def xla_verdict(xla: Xla, text: str, modes: hlotool.VerifyModes, *, twice: bool = True) -> str:
-    """Returns the complaint of XLA's parser or verifier; empty if the text is valid.
+    """Returns the complaint of XLA's parser or verifier, or an empty string for a valid module.
 
     With `twice`, a text that kills the worker is tried again.
     """
@@ -148,7 +149,7 @@ def xla_verdict(xla: Xla, text: str, modes: hlotool.VerifyModes, *, twice: bool 
             said = xla.verified(text, *switches)
         except XlaError as error:
             if twice and error.kind == "died" and not is_fresh:
-                # The worker may have died of memory that an earlier text corrupted.
+                # An earlier text may have corrupted the memory of the worker that died.
                 continue
             return f"{error.kind}: {error}"
         return f"verifier: {said}" if said else ""
@@ -156,9 +157,9 @@ def xla_verdict(xla: Xla, text: str, modes: hlotool.VerifyModes, *, twice: bool 
 
 
 def is_read_alike(xla: Xla, text: str) -> bool:
-    """Returns whether XLA reads the same module from a text.
+    """Returns whether XLA reads the same module from a text as hlotool does.
 
-    It silently drops operands that are instructions without a shape.
+    XLA silently drops inline operands without a shape.
     """
     try:
         return xla.parse(text).strip() == to_text(parse(text), PRINTED).strip()
@@ -205,7 +206,7 @@ def _opening(said: str) -> str:
 
 
 def corpus_texts(folder: Path, longest: int = 3000) -> list[str]:
-    """Returns the small modules of a corpus that XLA's tests consider valid."""
+    """Returns those small modules of a corpus that XLA's tests consider valid."""
     with lzma.open(folder / "verify.jsonl.xz", "rt") as file:
         rows = [json.loads(line) for line in file]
     texts = [row["text"] for row in rows if row["expected"] == "valid" and not row["skew"] and len(row["text"]) < longest]
@@ -213,9 +214,9 @@ def corpus_texts(folder: Path, longest: int = 3000) -> list[str]:
 
 
 def output_texts(folder: Path, longest: int = 12000) -> list[str]:
-    """Returns the computations of compilers' outputs (`*.after.txt.xz`).
+    """Returns the computations in the outputs of compilers (`*.after.txt.xz`).
 
-    Each is a module of its own, together with the computations that it calls.
+    Each becomes a module of its own, together with the computations that it calls.
     """
     texts: dict[str, None] = {}
     for path in sorted(folder.glob("*/*.after.txt.xz")):
@@ -247,7 +248,7 @@ def all_seeds(corpus: Path | None) -> list[str]:
 
 
 def fuzz_inference(count: int, seed: int, seeds: list[str], report: Report, xla: Xla) -> None:
-    """Checks shape inference on edited modules in which a shape is left out.
+    """Checks shape inference on edited modules from which a shape has been removed.
 
     hlotool must refuse the same modules as XLA's parser, and its print must show the same inferred
     shapes.
@@ -303,7 +304,7 @@ def _first_difference(ours: str, theirs: str) -> str:
 def fuzz(count: int, seed: int, seeds: list[str], kinds: list[str], report: Report, xla: Xla | None, *, is_output: bool = False) -> None:
     """Checks edited modules.
 
-    Compilers change layouts in their outputs; with `is_output`, ops may change them here, too.
+    In the outputs of compilers, ops may change layouts; `is_output` allows that here, too.
     """
     random = Random(seed)
     done = 0
@@ -334,9 +335,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=2000, help="number of edited modules")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--corpus", type=Path, help="folder with verify.jsonl.xz")
-    parser.add_argument("--outputs", type=Path, help="folder with outputs of compilers, */*.after.txt.xz; edits only these")
+    parser.add_argument("--outputs", type=Path, help="folder with outputs of compilers, */*.after.txt.xz; edit only these")
     parser.add_argument("--xla", action="store_true", help="compare with XLA's verdicts; HLOTOOL_XLA_PYTHON names an interpreter with jaxlib")
-    parser.add_argument("--kinds", nargs="*", choices=sorted(KINDS), default=[], help="only edits of these kinds")
+    parser.add_argument("--kinds", nargs="*", choices=sorted(KINDS), default=[], help="use only edits of these kinds")
     parser.add_argument("--show", type=int, default=3, help="number of findings of each kind to print")
     args = parser.parse_args()
     report, start = Report(args.show), time.perf_counter()

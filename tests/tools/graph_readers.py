@@ -1,6 +1,6 @@
-"""Readers of pictures: DOT, Mermaid, and the data of pages.
+"""Readers of graph drawings: DOT, Mermaid, and the data of HTML pages.
 
-Any text that the readers do not expect is an error.
+Any input that the readers do not expect is an error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MERMAID = [
 
 
 class Graph(NamedTuple):
-    """A graph with numbered boxes: their words, the groups with title and members, and the edges.
+    """A graph with numbered boxes: their words, each group's title and members, and the edges.
 
     Edges may be dashed.
     """
@@ -55,7 +55,7 @@ def _lines(text: str, kinds: list[tuple[str, re.Pattern[str]]]) -> list[tuple[st
 
 
 def read_dot(text: str) -> Graph:
-    """Returns the graph of a text in the DOT language."""
+    """Returns the graph that is described in the DOT language."""
     boxes: dict[int, str] = {}
     titles, members = {}, {}
     edges = set()
@@ -114,7 +114,7 @@ def _mermaid_text(text: str) -> str:
 
 
 class GraphPage(HTMLParser):
-    """Collects the text of each element of a page, and the files that it loads.
+    """Collects the text of each element of an HTML page, and the files that the page loads.
 
     Checks that all tags are closed.
     """
@@ -148,6 +148,6 @@ class GraphPage(HTMLParser):
 
 
 def page_data(text: str) -> dict[str, Any]:
-    """Returns the data of a page of `hlotool graph`."""
+    """Returns the data in an HTML page written by `hlotool graph`."""
     data: dict[str, Any] = json.loads(GraphPage(text).texts["script#data"])
     return data

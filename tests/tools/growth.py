@@ -1,10 +1,10 @@
-"""Measures the growth of time and memory with the size of texts.
+"""Measures how time and memory grow with the size of modules.
 
 Usage: `python tests/tools/neighbor_pairing.py [NAME ...] [--operations parse,run] [--memory]`.
 
-Each family of `families.py` is generated in a size and in four times that size. Work that grows
-with the power 1.3 of the size takes six times as long. Work that grows linearly takes four times as
-long, or less if most of the time is start-up.
+A module of each family in `families.py` is generated at one size and at four times that size. Work
+that grows with the power 1.3 of the size then takes six times as long. Work that grows linearly
+takes four times as long, or less if most of the time is start-up.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from hlotool.text.print.options import PrintOptions
 __all__ = ["MAX_EXPONENT", "OPERATIONS", "Growth", "Overdue", "growth", "memory_growth", "processor_seconds", "slowdown"]
 
 FACTOR = 4
-"""Ratio of the sizes of the two texts of a family."""
+"""The ratio of the sizes of the two modules of a family."""
 MAX_EXPONENT = 1.3
 MEASURABLE = 0.03
-"""Minimum time of the larger text in seconds; shorter times do not matter."""
+"""The minimum time for the larger module in seconds; shorter times are not compared."""
 MEASURABLE_BYTES = 4_000_000
 
 Operation = Callable[[], object]
@@ -45,14 +45,14 @@ Operation = Callable[[], object]
 class Overdue(BaseException):
     """Raised when an operation takes too long.
 
-    It is not an Exception, so that no handler takes it for an error of the text.
+    It is not an Exception, so that no handler mistakes it for an error in the module.
     """
 
 
 class Growth(NamedTuple):
-    """The costs of an operation for a text and for a larger one, in seconds or bytes.
+    """The costs of an operation for a small and a large module, in seconds or bytes.
 
-    `output` is the ratio of the sizes of their outputs, if that matters.
+    `output` is the ratio of the sizes of the two outputs, if that matters.
     """
 
     small: float
@@ -61,12 +61,12 @@ class Growth(NamedTuple):
 
     @property
     def exponent(self) -> float:
-        """The exponent of the growth with the size, relative to the growth of the output."""
+        """The exponent with which the cost grows, relative to the growth of the output."""
         return math.log(self.large / max(self.small, 1e-9) / max(1.0, self.output / FACTOR), FACTOR)
 
 
 # ---- operations -------------------------------------------------------------------------------------------------------
-# Each function takes a text and returns the function to measure.
+# Each function takes the text of a module and returns the function to measure.
 
 
 def parse(text: str) -> Operation:
@@ -134,7 +134,7 @@ OPERATIONS: dict[str, Callable[[str], Operation]] = {
 
 @contextlib.contextmanager
 def limit(seconds: float) -> Iterator[None]:
-    """Raises Overdue if the block takes more processor time."""
+    """Raises Overdue if the `with` block takes more processor time than this."""
 
     def ended(number: int, frame: FrameType | None) -> None:
         raise Overdue
@@ -151,7 +151,7 @@ def limit(seconds: float) -> Iterator[None]:
 def attempt(operation: str, text: str) -> tuple[float, float]:
     """Returns the processor time in seconds, and the length of the output or 0.
 
-    Texts with errors are measured, too.
+    Modules with errors are measured, too.
     """
     start = time.process_time()
     result: object = None
@@ -168,9 +168,9 @@ def growth(operation: str, family: Family, *, attempts: int = 8, seconds: float 
 
     Raises Overdue if an attempt takes longer than `seconds`.
 
-    Repeats the measurement until it is linear. The minimum of several times is the least disturbed
-    by other processes. But the processor may be faster for some seconds only, so each pair of
-    consecutive measurements counts by itself, too.
+    Repeats the measurement until the growth is linear. The minimum of several times is least
+    disturbed by other processes. But the processor may run faster for only a few seconds, so each
+    pair of consecutive measurements also counts by itself.
     """
     small_text, large_text = family.make(family.size), family.make(FACTOR * family.size)
     small = large = math.inf
@@ -190,13 +190,13 @@ def growth(operation: str, family: Family, *, attempts: int = 8, seconds: float 
 
 
 def slowdown(work: Callable[[str], object], small: str, large: str, most: float, *, negligible: float = 0.05, attempts: int = 12) -> float:
-    """Returns the ratio of the times of `work` for the large and the small text.
+    """Returns the time that `work` takes for the large text, divided by that for the small text.
 
     Returns 0 if the large text takes less than `negligible` seconds.
 
     Repeats the measurement until the ratio is at most `most`, with longer and longer pauses, which
-    outlast other work on the machine. As in `growth`, each pair of consecutive measurements counts
-    by itself, too.
+    outlast other work on the machine. As in `growth`, each pair of consecutive measurements also
+    counts by itself.
     """
     least_small = least_large = least = math.inf
     for k in range(attempts):
@@ -220,7 +220,7 @@ def processor_seconds(work: Callable[[str], object], text: str) -> float:
 
 
 def memory_growth(operation: str, family: Family) -> Growth | None:
-    """Returns the growth of the peak of allocated memory, or None if it is small."""
+    """Returns the growth of the peak of allocated memory, or None if the peak is small."""
     small, large = (peak_memory(operation, family.make(size)) for size in (family.size, FACTOR * family.size))
     return Growth(small, large) if large >= MEASURABLE_BYTES else None
 
@@ -242,10 +242,10 @@ def peak_memory(operation: str, text: str) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="parts of names of families; default: all")
-    parser.add_argument("--operations", default=",".join(OPERATIONS), help="default: all")
+    parser.add_argument("names", nargs="*", help="parts of the names of families; default: all")
+    parser.add_argument("--operations", default=",".join(OPERATIONS), help="operations to measure, separated by commas; default: all")
     parser.add_argument("--sample", type=int, help="number of families to measure, drawn at random")
-    parser.add_argument("--seed", type=int, default=0, help="for --sample")
+    parser.add_argument("--seed", type=int, default=0, help="seed for --sample")
     parser.add_argument("--memory", action="store_true", help="measure memory instead of time")
     parser.add_argument("--all", action="store_true", help="also list linear growth")
     options = parser.parse_args()

@@ -1,6 +1,6 @@
-"""Constants held as bytes, like those of NumPy's values and of constant folding.
+"""Converts constants to bytes, the form in which NumPy values and constant folding create them.
 
-The module is the same, except for the spelling of its numbers.
+This changes nothing in a module except the spelling of its numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HELD_AS_BYTES = [False]
 
 @contextmanager
 def constants_as_bytes() -> Iterator[None]:
-    """Enables the conversions of `as_held` inside the block."""
+    """Enables the conversions of `as_held` inside the `with` block."""
     _HELD_AS_BYTES.append(True)
     try:
         yield
@@ -41,7 +41,7 @@ def with_bytes(module: Module) -> Module:
         for x in computation.instructions:
             if isinstance(x.immediate, Literal):
                 set_field(x, "immediate", _in_bytes(x.immediate))
-                # A print must not copy the old text.
+                # The printer must not copy the old text.
                 module.notes.spans.pop(computation, None)
     return module
 
@@ -49,5 +49,5 @@ def with_bytes(module: Module) -> Module:
 def _in_bytes(literal: Literal) -> Literal:
     if literal.shape.is_tuple:
         return tuple_literal([_in_bytes(element) for element in literal.elements])
-    # A single number for an array is a property of its text.
+    # Only the text form can abbreviate an array to a single number.
     return literal if literal.elided or literal.is_abbreviated else literal_from_bytes(literal.shape, decode(literal))

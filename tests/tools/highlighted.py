@@ -1,4 +1,4 @@
-"""Texts for the tests of highlighters."""
+"""Files and a module for the tests of highlighters."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 __all__ = ["TEXT", "TEXTS"]
 
 ROOT = Path(__file__).resolve().parents[2]
-# The texts that parse, including one for each part of the syntax.
+# The files that parse, including one for each part of the syntax.
 TEXTS = sorted([*ROOT.glob("samples/**/*.hlo"), *ROOT.glob("tests/text/syntax/*.hlo")])
-# A text with tokens of every kind.
+# A module with tokens of every kind.
 TEXT = """HloModule jit_f, is_scheduled=true, unknown={A, 1}, entry_computation_layout={(f32[2]{0:T(8)S(1)})->f32[2]{0}}
 // a comment
 %add (x.1: f32[], y: f32[]) -> f32[] {

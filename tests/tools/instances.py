@@ -1,8 +1,8 @@
 """Random instances of single operations, and modules that contain many of them.
 
-An instance is a text with `$` before every name of its own, and the arrays that it takes.
-`random_ops` and its neighbors draw the instances of each opcode; this module draws shapes and
-numbers, and combines instances into a module.
+An instance consists of HLO text, in which `$` precedes each of its own names, and of the arrays
+that it takes. `random_ops` and similar modules draw the instances of each opcode; this module draws
+shapes and numbers, and combines instances into an HLO module.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Undrawable(Exception):
 class Tolerance:
     """The tolerance of a float: `absolute + relative * |expected|`.
 
-    `flushes` says that XLA:CPU computes the value, so it treats subnormal operands and results as
-    zeros. `signs` says that the sign of a zero is defined.
+    `flushes` is true if XLA:CPU computes the value and thus treats subnormal operands and results
+    as zeros. `signs` is true if the sign of a zero is defined.
     """
 
     relative: float = 0.0
@@ -58,7 +58,7 @@ MOVED = Tolerance(flushes=False)
 
 
 def rounding(element_type: str, steps: float, absolute: float = 0.0) -> Tolerance:
-    """Returns a tolerance of this many steps of a float type, or of the parts of a complex one."""
+    """Returns a tolerance of `steps` steps of a float type, or of the parts of a complex type."""
     part = {"c64": "f32", "c128": "f64"}.get(element_type, element_type)
     form = NUMBERS[part].element.float_format
     if form is None:
@@ -74,7 +74,7 @@ def shape_text(element_type: str, sizes: Sequence[int]) -> str:
 class Instance:
     """An operation with its operands.
 
-    `lines` define `$r`, whose leaves are compared with `tolerances`: one for each leaf, or one for
+    `lines` defines `$r`, whose leaves are compared with `tolerances`: one for each leaf, or one for
     all.
     """
 
@@ -91,7 +91,7 @@ class Instance:
 
     @property
     def size(self) -> int:
-        """The amount of data that a reader has to look at."""
+        """A measure of the amount of data that a reader of a finding has to look at."""
         return sum(x.size + 3 for x in self.arrays) + 10 * len(self.lines) + len(self.lines[-1])
 
     def argument(self, element_type: str, array: Array) -> str:
@@ -186,7 +186,7 @@ class Draw:
         return self.random.sample(list(items), len(items))
 
     def type(self, choices: Sequence[str]) -> str:
-        """Draws a type; half of the time one that is common in programs."""
+        """Draws a type; half of the time, one that is common in programs."""
         common = [t for t in ("f32", "s32", "f32", "bf16", "f16", "f64", "pred", "u8", "s8") if t in choices]
         return self.pick(common) if common and self.chance(0.5) else self.pick(choices)
 
@@ -207,7 +207,7 @@ class Draw:
     def numbers(self, element_type: str, sizes: Sequence[int], style: str = "wild") -> Array:
         """Draws an array in a style.
 
-        "wild" has everything except subnormals that XLA:CPU flushes; "raw" has these, too. "mild"
+        "wild" has everything except subnormals that XLA:CPU flushes; "raw" also has those. "mild"
         numbers are small enough for sums. "whole" numbers are small integers, whose sums and
         products are exact in any order.
         """

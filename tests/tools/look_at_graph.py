@@ -1,9 +1,9 @@
-"""Opens the page of `hlotool graph` in Chromium, and reports errors.
+"""Opens the HTML page of `hlotool graph` in Chromium, and reports errors.
 
 Usage: `python tests/tools/look_at_graph.py FILE [FOLDER]`. Opens the page in several views, writes
-a picture of each to FOLDER, and measures the time of a frame while the picture moves with all
+a screenshot of each to FOLDER, and measures the time per frame while the graph moves with all
 groups open. The exit code is 1 if the script reports an error, or if anything takes longer than a
-reader waits. Needs `chromium` or `chrome` on PATH.
+reader would wait. Needs `chromium` or `chrome` on PATH.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VIEWS = {
     "all": ("#open=all", "1500,1000", ()),
 }
 LONGEST_FRAME = 100
-# Moves the picture with everything open: at full extent, in between, and at a size where text is
+# Moves the graph with everything open: at full extent, in between, and at a size at which text is
 # legible.
 MEASURE = """
 byId("expand").click();
@@ -59,7 +59,7 @@ console.log("MEASURED " + layout.boxes.length + " boxes and " + layout.edges.len
 """
 
 
-# The positions of boxes of different sizes, which must be those that Python computes.
+# Reports the positions of boxes of different sizes, which must equal those that Python computes.
 POSITIONS = """
 const found = groups.items.map((items, k) => {
   const sizes = items.map((_, j) => [60 + 20 * (j % 7), 20 + 10 * (j % 3)]);
@@ -101,7 +101,7 @@ def main(name: str, folder: str | None = None) -> int:
     problems: list[str] = []
     for view, (fragment, size, options) in VIEWS.items():
         errors, seconds = open_page(browser, file, target / f"{view}.png", fragment, size, options)
-        print(f"{target / view}.png: {seconds:.1f} s, with the start of the browser")
+        print(f"{target / view}.png: {seconds:.1f} s, including the start of the browser")
         problems += errors
         if seconds > LONGEST_SECONDS:
             problems.append(f"{view} took {seconds:.1f} s")
@@ -110,7 +110,7 @@ def main(name: str, folder: str | None = None) -> int:
     messages, _ = open_page(browser, measured, target / "measured.png", "", "1500,1000", ())
     message = next(text for text in messages if "MEASURED" in text)
     print(message)
-    # Reading a pixel back makes the browser draw now; it warns against doing so often.
+    # Reading a pixel back makes the browser draw immediately; it warns about frequent reads.
     errors = [text for text in messages if text is not message and "getImageData" not in text]
     slow = [number for number in re.findall(r": ([\d.]+) ms", message) if float(number) > LONGEST_FRAME]
     problems += [*errors, *(f"a frame takes {number} ms" for number in slow)]

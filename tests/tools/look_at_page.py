@@ -1,8 +1,9 @@
-"""Opens the page of `hlotool diff` in Chromium, and reports errors.
+"""Opens the HTML page of `hlotool diff` in Chromium, and reports errors.
 
-Usage: `python tests/tools/look_at_page.py A B [FOLDER]`. Opens the page as it is, dark, narrow, and
-with a search, and writes a picture of each to FOLDER. The exit code is 1 if the script reports an
-error, or if the page takes longer than a reader waits. Needs `chromium` or `chrome` on PATH.
+Usage: `python tests/tools/look_at_page.py A B [FOLDER]`. Opens the page normally, in dark mode, in
+a narrow window, and with a search, and writes a screenshot of each to FOLDER. The exit code is 1 if
+the script reports an error, or if the page takes longer than a reader would wait. Needs `chromium`
+or `chrome` on PATH.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ def browser_on_path() -> str | None:
 
 
 def open_page(browser: str, file: Path, picture: Path, fragment: str, size: str, options: Sequence[str]) -> tuple[list[str], float]:
-    """Opens a page and takes a picture of it.
+    """Opens an HTML page and takes a screenshot.
 
-    Returns the messages of its script, and the seconds that it took.
+    Returns the messages of the page's script, and the time in seconds.
     """
     with tempfile.TemporaryDirectory() as profile:
         start = time.perf_counter()
@@ -70,7 +71,7 @@ def main(left: str, right: str, folder: str | None = None) -> int:
     problems = []
     for name, (fragment, size, options) in VIEWS.items():
         errors, seconds = open_page(browser, file, target / f"{name}.png", fragment, size, options)
-        print(f"{target / name}.png: {seconds:.1f} s, with the start of the browser")
+        print(f"{target / name}.png: {seconds:.1f} s, including the start of the browser")
         problems += errors
         if seconds > LONGEST_SECONDS:
             problems.append(f"{name} took {seconds:.1f} s")

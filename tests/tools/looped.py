@@ -1,6 +1,6 @@
-"""Modules in a loop, to test compilation of loops.
+"""Puts modules into loops, to test the compilation of loops.
 
-Numba or Python runs the source of a loop; Python starts much sooner.
+Numba or Python runs the source of a loop; Python starts much faster.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hlotool.shapes.shape import Shape
 
 
 def looped(module: Module) -> Module | None:
-    """Returns a module that runs the entry of another one three times, and returns the last result.
+    """Returns a module that runs a module's entry three times and returns the last result.
 
-    In each iteration, the parameters of the same shape change places. Returns None if there are
+    After each iteration, parameters of the same shape change places. Returns None if there are
     tokens, dynamic dimensions or nested tuples.
     """
     entry = module.entry
@@ -75,7 +75,7 @@ def ones(name: str, shape: Shape) -> str:
 def in_python(source: NativeSource, arguments: Sequence[Any]) -> Step:
     """Returns a function that runs the source of a loop with Python's integers and NumPy's floats.
 
-    Python's integers do not wrap, so `wrapped` does that.
+    Python's integers do not wrap, so `wrapped` wraps them.
     """
     half = 1 << 63
     namespace = {**source.namespace, "int64": int, "wrapped": lambda number: (number + half) % (2 * half) - half}
@@ -91,9 +91,9 @@ def in_python(source: NativeSource, arguments: Sequence[Any]) -> Step:
 
 @contextmanager
 def compiled_loops(*, with_numba: bool) -> Iterator[list[NativeSource]]:
-    """Compiles loops in their first iteration inside the block.
+    """Makes loops inside the `with` block compile in their first iteration.
 
-    Yields the list to which the sources of the loops are added.
+    Yields a list to which the source of each compiled loop is added.
     """
     sources: list[NativeSource] = []
     compiled = loops.compiled if with_numba else in_python

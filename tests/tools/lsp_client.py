@@ -1,6 +1,6 @@
 """A client of the language server protocol.
 
-It sends plain JSON to `hlotool lsp` over its standard input, and reads the responses.
+It sends plain JSON to the standard input of `hlotool lsp`, and reads the responses.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RequestError(Exception):
 class Client:
     """A connection to a server of its own.
 
-    Every wait ends after `timeout` seconds with queue.Empty.
+    A wait that takes longer than `timeout` seconds raises queue.Empty.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Client:
         self.notifications: queue.Queue[Json] = queue.Queue()
         self.count = 0
         self.sending = threading.Lock()
-        # The response to requests of the server, for example to show a page.
+        # The response to the server's own requests, for example to open a web page.
         self.reply: Json = {"result": {"success": True}}
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
@@ -145,7 +145,7 @@ class Client:
             raise RequestError(answer["error"])
         return answer["result"]
 
-    # ---- texts --------------------------------------------------------------------------------------------------------
+    # ---- documents ----------------------------------------------------------------------------------------------------
 
     def open(self, uri: str, text: str, version: int = 1) -> None:
         self.notify("textDocument/didOpen", {"textDocument": {"uri": uri, "languageId": "hlo", "version": version, "text": text}})
@@ -154,13 +154,13 @@ class Client:
         self.notify("textDocument/didChange", {"textDocument": {"uri": uri, "version": version}, "contentChanges": list(changes)})
 
     def about(self, method: str, uri: str, **params: Json) -> Json:
-        """Returns the result of a request about a text: `textDocument/` and the method."""
+        """Returns the result of the request `textDocument/METHOD` for a document."""
         return self.request(f"textDocument/{method}", {"textDocument": {"uri": uri}, **params})
 
     def diagnostics(self, uri: str, version: int | None) -> Json:
-        """Returns the diagnostics that the server publishes for a version of a text.
+        """Returns the diagnostics that the server publishes for a version of a document.
 
-        After the text has been closed, the version is None.
+        After the document has been closed, the version is None.
         """
         while True:
             message = self.notifications.get(timeout=self.timeout)

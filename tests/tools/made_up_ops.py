@@ -1,7 +1,7 @@
 """Defines opcodes that XLA does not have, and prints what the engines say about programs with them.
 
-`tests/test_traits.py` runs it in a process of its own, since tables and patterns cache opcodes. The
-answers are JSON.
+`tests/test_traits.py` runs this script in a process of its own, since tables and patterns cache
+opcodes. The answers are printed as JSON.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def swap_done(operand: Shape) -> Shape:
 
 @op(infers=False, traits=(NONDETERMINISTIC,))
 def dice() -> Shape:
-    """Made up: returns another number each time."""
+    """Made up: returns a different number each time."""
     written_shape_needed("dice")
 
 

@@ -1,8 +1,8 @@
-"""Mangles texts and checks the formatter's results.
+"""Mangles the text of modules and checks the formatter's results.
 
 Mangling inserts random whitespace and comments between the tokens, and reorders attributes. The
-checks are independent of those of the formatter: each inserted comment has a number by which it is
-found again.
+checks do not depend on the formatter's own checks: each inserted comment contains a number that
+identifies it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LINES = ("//<{}>\n", "// <{}>\n", '// "<{}>\n', "// it's <{}> /*\n", "// <{}> b
 class Tokens:
     """The spans of a text's tokens and items, in order, and of its attributes.
 
-    The attributes are those of each list that may be reordered.
+    `lists` contains the attributes of each list that may be reordered.
     """
 
     spans: list[tuple[int, int]] = field(default_factory=list)
@@ -81,8 +81,8 @@ class Tokens:
         elif rule in _HOLDERS:
             attributes = [attribute for attribute in self.pending if attribute[0] >= span[0]]
             self.pending = [attribute for attribute in self.pending if attribute[0] < span[0]]
-            # Inline computations are numbered in textual order, so attributes with them must keep
-            # theirs.
+            # Inline computations are numbered in textual order, so attributes that contain one must
+            # not be reordered.
             if not self.has_bodies:
                 self.lists.append(attributes)
         self.has_bodies |= rule == "inline_computation"
@@ -180,14 +180,14 @@ def _gap(gap: str, random: Random, comments: float, spaces: float, inserted: lis
 
 
 def commented(text: str, random: Random) -> Mangled:
-    """Returns the text with inserted comments, but no other changes of whitespace."""
+    """Returns the text with inserted comments, but no other changes to whitespace."""
     return mangled(text, random, comments=random.choice((0.01, 0.03)), spaces=0)
 
 
 def spelled(seed: int, instructions: int = 8, *, shuffle: bool = True) -> str:
-    """Returns a random module, as generated or printed with one of several options.
+    """Returns the text of a random module, as generated or printed with one of several options.
 
-    Without `shuffle`, it is always printed.
+    Without `shuffle`, returns only printed text.
     """
     text = random_text(seed, instructions, _STYLES[seed % 4])
     kind = seed // 4 % 4
@@ -219,7 +219,7 @@ def _module(text: str) -> Module:
 
 
 def formatting_fault(case: Mangled) -> str | None:
-    """Returns the fault of the formatted text of a mangled one, or None."""
+    """Returns the formatter's fault on mangled text, or None."""
     after = format_text(case.text, checked=False)
     difference = next(differences(_module(case.original), _module(after)), None)
     if difference is not None:
@@ -234,7 +234,7 @@ def formatting_fault(case: Mangled) -> str | None:
         return moved
     if any(line != line.rstrip() for line in after.splitlines() if "<" not in line):
         return "whitespace at the end of a line"
-    # Inserted line ends may attach comments of the original to different lines.
+    # Inserted line breaks may attach the original's own comments to different lines.
     if not case.comments and "//" not in case.original and _lines(after) != _lines(format_text(case.original, checked=False)):
         return "whitespace made a difference"
     return None
@@ -248,8 +248,9 @@ def _lines(text: str) -> list[str]:
 class CommentPlace:
     """The position of a comment relative to items.
 
-    `before` is the number of items that end before the comment, `around` the same number for each
-    item around it. Inline computations nest items.
+    `before` is the number of items that end before the comment. `around` has one number for each
+    item that contains the comment, since inline computations nest items: the number of items that
+    end before that item starts.
     """
 
     before: int
@@ -257,7 +258,7 @@ class CommentPlace:
 
 
 def _positions(text: str) -> dict[str, CommentPlace]:
-    """Returns the positions of the inserted comments of a text, by their numbers."""
+    """Returns the positions of the inserted comments in a text, by their numbers."""
     items, positions = tokens_of(text).items, {}
 
     def ended(offset: int) -> int:
@@ -272,7 +273,7 @@ def _positions(text: str) -> dict[str, CommentPlace]:
 def _moved(before: str, after: str) -> str | None:
     """Returns a description of the first comment that moved too far, or None.
 
-    A comment between items must stay there; one inside an item may move before or after the item.
+    A comment between items must stay between them; one inside an item may move before or after it.
     """
     positions = _positions(after)
     for mark, position in _positions(before).items():
@@ -284,7 +285,7 @@ def _moved(before: str, after: str) -> str | None:
 
 
 def width_fault(text: str, width: int) -> str | None:
-    """Returns the fault of a text formatted with lines of `width` characters, or None."""
+    """Returns the formatter's fault on a text for lines of `width` characters, or None."""
     style = FormatStyle(width=width)
     wrapped = format_text(text, style, checked=False)
     difference = next(differences(_module(text), _module(wrapped)), None)

@@ -1,4 +1,4 @@
-"""Equal operands in different memory: views of arrays, and modules that create such views.
+"""Equal operands with different memory layouts: views of arrays, and modules that create views.
 
 Results must have the same bits as with dense operands.
 """
@@ -64,9 +64,9 @@ def _unaligned(x: Array) -> Array:
 
 
 def _with_odd_steps(x: Array) -> Array:
-    """Returns an array with odd strides along dimensions of size 1, where they mean nothing."""
+    """Returns an array with odd strides along dimensions of size 1, where they have no effect."""
     steps = [7 * x.itemsize if size == 1 else step for size, step in zip(x.shape, x.strides, strict=True)]
-    # NumPy makes views only of its own types.
+    # NumPy can set the strides only of arrays of its own types.
     plain = x.view(f"V{x.itemsize}")
     return np.lib.stride_tricks.as_strided(plain, x.shape, steps).view(x.dtype)
 
@@ -82,16 +82,16 @@ FORMS: dict[str, Callable[[Array], Array]] = {
 
 
 def in_form(value: Value, form: str) -> Value:
-    """Returns the value with all its arrays in a form."""
+    """Returns the value with all its arrays converted to a form."""
     if isinstance(value, tuple):
         return tuple(in_form(element, form) for element in value)
     return FORMS[form](np.ascontiguousarray(value)) if isinstance(value, np.ndarray) and value.ndim else value
 
 
 def broadcast_from(x: Array, random: Random) -> Array:
-    """Returns an array of the same shape with elements that share memory.
+    """Returns an array of the same shape whose elements share memory.
 
-    They share it along at least one dimension.
+    All elements along at least one dimension are the same.
     """
     axes = [k for k in range(x.ndim) if random.random() < 0.6] or [random.randrange(x.ndim)]
     part = x[tuple([slice(0, 1) if k in axes else slice(None) for k in range(x.ndim)])]
@@ -115,8 +115,8 @@ class _Recorder(Observer):
 def computation_disagreement(module: Module, arguments: Sequence[Any], random: Random, seen: Counter[str] | None = None) -> str | None:
     """Returns the first instruction of a run whose kernel depends on the memory of its operands.
 
-    Returns None if all kernels give the same bits for the same operands in other memory. Adds the
-    opcodes that were computed to `seen`.
+    Returns None if all kernels give the same bits for equal operands with other memory layouts.
+    Adds the opcodes that were computed to `seen`.
     """
     recorder = _Recorder()
     try:
@@ -134,12 +134,12 @@ def computation_disagreement(module: Module, arguments: Sequence[Any], random: R
             if seen is not None:
                 seen[x.opcode] += bool(results[0])
             if not all(same_bits(a, b) for a, b in zip(*results, strict=True)):
-                return f"{x} with {name} operands: {results[0]} dense, {results[1]} else"
+                return f"{x} with {name} operands: {results[0]} dense, {results[1]} otherwise"
     return None
 
 
 def _pairs(operands: Sequence[Value], random: Random) -> Iterator[tuple[str, list[Value], list[Value]]]:
-    """Yields operands in row-major memory, and the same operands in another form.
+    """Yields the name of a form, operands in row-major order, and the same operands in that form.
 
     The form applies to all operands, or to one chosen at random.
     """
@@ -233,7 +233,7 @@ _VIEWS: dict[str, Callable[[Array, Random], tuple[Array, Array, str]]] = {
 def view_disagreement(x: Instance, random: Random) -> str | None:
     """Returns the difference between a module with views and one with dense operands, or None.
 
-    The results of all executors must agree.
+    Runs the module with each executor.
     """
     text, dense, given = with_views(x, random)
     plain, module = hlotool.parse(module_of([x])), hlotool.parse(text)

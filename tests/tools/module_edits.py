@@ -1,8 +1,8 @@
-"""Random edits of the meaning of a module: one operand fewer, another dimension, another schedule.
+"""Random edits of a module's meaning: one operand fewer, another dimension, another schedule.
 
-`mutation` edits its characters instead. This module edits lines that look like instructions, and
-the header; other lines stay as they are. It judges nothing: most edited modules are invalid, and
-some are still valid.
+`mutation` edits characters instead. This module edits the header and lines that look like
+instructions; other lines stay unchanged. It does not check its results: most edited modules are
+invalid, and some are still valid.
 
 >>> from random import Random
 >>> edited("HloModule m\\n\\nENTRY e {\\n  p = f32[4]{0} parameter(0)\\n  ROOT n = f32[4]{0} negate(p)\\n}\\n", Random(3), "dimension")
@@ -43,7 +43,7 @@ _GROUPS = re.compile(r"(?:replica_groups|source_target_pairs)=(?P<groups>\{(?:[^
 _SHARDING = re.compile(r"sharding=(?P<sharding>\{(?:[^{}]|\{[^{}]*\})*\})")
 _PREDECESSORS = re.compile(r", control-predecessors=\{(?P<names>[^}]*)\}")
 _ATTRIBUTE = re.compile(r", (?P<name>[a-z_\-]+)=")
-# These do not change the meaning of an instruction.
+# These attributes do not change the meaning of an instruction.
 _NOTES = re.compile(r"(?:metadata|backend_config|frontend_attributes|origin)=")
 _WORDS = {
     "direction": ("EQ", "NE", "GE", "GT", "LE", "LT"), "type": ("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
@@ -91,7 +91,7 @@ class _Place:
         return self.with_line(self.line.text[: span[0]] + text + self.line.text[span[1] :])
 
     def body(self) -> range:
-        """Returns the numbers of the lines with instructions of the same computation."""
+        """Returns the line numbers of the instructions in the same computation."""
         first = last = self.number
         while first > 0 and _START.match(self.lines[first - 1]):
             first -= 1
@@ -102,7 +102,7 @@ class _Place:
 
 Edit = Callable[[_Place, Random], str | None]
 KINDS: dict[str, Edit] = {}
-"""The kinds of edits by name; an edit returns None if the line has nothing of its kind."""
+"""The kinds of edits by name; an edit returns None if it does not apply to the line."""
 
 
 def _edit(function: Edit) -> Edit:
@@ -111,13 +111,13 @@ def _edit(function: Edit) -> Edit:
 
 
 def edited(text: str, random: Random, kind: str | None = None) -> str | None:
-    """Returns the text after one edit, of the given kind or any.
+    """Returns the text after one edit, of the given kind or of any kind.
 
     Returns None if a few attempts found no edit.
     """
     lines = text.splitlines(keepends=True)
     positions = [_Place(lines, number, line) for number, text in enumerate(lines) if (line := _read(text)) is not None]
-    # Most kinds apply to few lines, and some to no line of most modules.
+    # Most kinds apply only to a few lines; in most modules, some kinds apply to no line.
     for name in [kind] if kind else random.sample(tuple(KINDS), len(KINDS)):
         for position in random.sample(positions, len(positions))[:40]:
             found = KINDS[name](position, random)
@@ -127,7 +127,7 @@ def edited(text: str, random: Random, kind: str | None = None) -> str | None:
 
 
 def scheduled(text: str) -> str:
-    """Returns the text with a header that declares the order of instructions a schedule."""
+    """Returns the text with a header that declares the module scheduled."""
     header = _HEADER.search(text)
     if header is None:
         return "HloModule scheduled, is_scheduled=true\n\n" + text
@@ -179,7 +179,7 @@ def _shape_end(text: str, at: int) -> int:
 
 
 def _closing(text: str, at: int) -> int:
-    """Returns the offset after the bracket that closes the one at an offset."""
+    """Returns the offset after the bracket that closes the bracket at an offset."""
     depth, quoted = 0, False
     for k in range(at, len(text)):
         if text[k] == '"' and text[k - 1] != "\\":
@@ -217,7 +217,7 @@ def _another_number(number: str, random: Random) -> str:
 
 
 def _change_in(position: _Place, span: tuple[int, int], pattern: re.Pattern[str], change: Callable[[str], str], random: Random) -> str | None:
-    """Returns the module with one match of the pattern in a part of the line changed."""
+    """Returns the module after changing one match of the pattern in a part of the line."""
     found = list(pattern.finditer(position.line.text, *span))
     if not found:
         return None
@@ -259,7 +259,7 @@ def _operand(position: _Place, random: Random) -> str | None:
 
 @_edit
 def _other_operand(position: _Place, random: Random) -> str | None:
-    """Replaces an operand by another value of the same computation."""
+    """Replaces an operand with another value of the same computation."""
     operands = _split(position.line.part(position.line.operands))
     names = [match["name"] for k in position.body() if (match := _START.match(position.lines[k])) and k != position.number]
     if not operands or not names or position.line.opcode in ("constant", "parameter"):
@@ -298,7 +298,7 @@ def _element_type(position: _Place, random: Random) -> str | None:
 
 @_edit
 def _shape(position: _Place, random: Random) -> str | None:
-    """Takes the shape of another instruction, or removes the shape."""
+    """Replaces the shape with that of another instruction, or removes it."""
     others = [line for number in position.body() if number != position.number and (line := _read(position.lines[number]))]
     other = random.choice(others) if others else None
     if random.random() < 0.3 or other is None:
@@ -354,7 +354,7 @@ def _list(position: _Place, random: Random) -> str | None:
 
 @_edit
 def _enum(position: _Place, random: Random) -> str | None:
-    """Changes the word that is the value of an attribute."""
+    """Changes an attribute whose value is a word."""
     found = list(_ENUM.finditer(position.line.text, *position.line.attributes))
     if not found:
         return None
@@ -381,7 +381,7 @@ def _no_attribute(position: _Place, random: Random) -> str | None:
 
 @_edit
 def _opcode(position: _Place, random: Random) -> str | None:
-    """Changes the opcode to another with as many operands."""
+    """Changes the opcode to another one with the same number of operands."""
     here = OPS.get(position.line.opcode)
     if here is None or position.line.opcode in ("constant", "parameter"):
         return None
@@ -400,7 +400,7 @@ def _immediate(position: _Place, random: Random) -> str | None:
 
 @_edit
 def _called(position: _Place, random: Random) -> str | None:
-    """Calls another computation."""
+    """Replaces a called computation with another one."""
     names = re.findall(r"^(?:ENTRY )?(%?[\w.\-]+) (?:\([^\n]*)?\{$", "".join(position.lines), re.MULTILINE)
     found = list(_CALLED.finditer(position.line.text, *position.line.attributes))
     if not found or not names:
@@ -483,7 +483,7 @@ def _position(position: _Place, random: Random) -> str | None:
 
 @_edit
 def _root(position: _Place, random: Random) -> str | None:
-    """Marks another instruction as the root, or none."""
+    """Marks another instruction as the root, or no instruction."""
     lines = list(position.lines)
     for number in position.body():
         lines[number] = re.sub(r"^(\s*)ROOT ", r"\1", lines[number])
@@ -528,7 +528,7 @@ def _header(position: _Place, random: Random) -> str | None:
 
 
 def is_valid(text: str) -> bool:
-    """Returns whether a text parses without any reported error."""
+    """Returns whether a text is a module without any reported error."""
     try:
         module = parse(text)
     except ParseError:
@@ -537,7 +537,7 @@ def is_valid(text: str) -> bool:
 
 
 def case_seeds(folder: Path, longest: int = 6000) -> list[str]:
-    """Returns the valid texts of the samples and of case files below a folder, without comments."""
+    """Returns the valid modules of samples and of case files below a folder, without comments."""
     paths = [*sorted(folder.rglob("*.hlo")), *sorted((folder.parent / "samples").glob("*.hlo"))]
     texts = (case.text for path in paths for case in read_cases(path))
     # Comments announce or suppress findings.

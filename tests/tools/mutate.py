@@ -1,13 +1,13 @@
 """Runs mutation tests: changes one part of the code at a time, and checks that a test notices.
 
 Usage: `python tests/tools/mutate.py analysis ir.equal`, or without names for everything;
-`--sample 100 --seed 7` tries a random part.
+`--sample 100 --seed 7` tries a random sample.
 
 In `analysis`, `ir`, `shapes` and the bound programs of the interpreter, the parts are statements,
 conditions, operands of `and` and `or`, elements of tuples, sets and dictionaries, and results. In
-op definitions and rules of the verifier, they are checks; `traits` are the facts of the op table.
-Unnoticed mutations are printed as `module:line: deleted part`, unless `equivalent_mutations.txt`
-lists them with the reason.
+op definitions and rules of the verifier, they are checks; `traits` stands for the facts of the op
+table. Unnoticed mutations are printed as `module:line: deleted part`, unless
+`equivalent_mutations.txt` lists them with a reason.
 
 A first run of the tests records which tests reach which lines. Each mutation then runs in a process
 of its own, forked from one that has not run any tests, so that no cache keeps results of a mutated
@@ -68,7 +68,7 @@ SLOW_TEST = 0.5
 class Baseline:
     """The results of the tests on the unchanged code.
 
-    For each test: its seconds, whether it fails, and the numbers of the lines that it reaches.
+    For each test: the time in seconds, whether it fails, and the numbers of the lines it reaches.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Baseline:
 
 
 class Mutator:
-    """A pytest plugin that runs the tests on mutations, instead of once."""
+    """A pytest plugin that runs tests under each mutation, instead of running all tests once."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -112,7 +112,7 @@ class Mutator:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self.items = {item.nodeid: item for item in session.items}
-        # Creates the folder before processes are forked, so that they share it.
+        # Creates the folder before forking, so that all processes share it.
         session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
         warm_up()
         gc.collect()
@@ -141,9 +141,9 @@ class Mutator:
     # ---- without mutations --------------------------------------------------------------------------------------------
 
     def _find_baseline(self) -> None:
-        """Runs all tests in processes.
+        """Runs all tests in forked processes.
 
-        The cache has the results of tests whose file, and the code of hlotool, have not changed.
+        Uses cached results if neither hlotool nor the test's file has changed.
         """
         cache: Path | None = self.options.cache
         code = digest(HERE.parent / "hlotool", "*.py")
@@ -174,14 +174,14 @@ class Mutator:
             REACHED.clear()
             start = sum(os.times()[:4])
             failed = not self._passes(test)
-            # Includes the time of processes that the test starts.
+            # Includes the time of the processes that the test starts.
             results[test] = sum(os.times()[:4]) - start, failed, array("I", REACHED)
         return results
 
     # ---- mutations ----------------------------------------------------------------------------------------------------
 
     def _mutations(self) -> list[Candidate]:
-        """Returns the mutations, with functions that apply them and tests that might notice."""
+        """Returns the mutations, with functions that apply them and tests that might fail."""
         chosen = [name for name in sorted(sys.modules) if kind_of(name) != "entry" and self._is_chosen(name, parts=True)]
         functions = loaded_functions()
         # This takes a second, so it is computed only if a constant is chosen.
@@ -203,8 +203,8 @@ class Mutator:
         if self._is_chosen("hlotool.traits"):
             result += self._fact_mutations()
         keys = {mutation.key for mutation, _, _ in result}
-        # The code has changed since these mutations were listed. For a module that is tried only
-        # in part, this is unknown.
+        # Listed mutations that no longer exist, since the code has changed. This is unknown for
+        # modules of which only a part is tried.
         whole = tuple(f"{name.removeprefix('hlotool.')}: " for name in chosen if self._is_chosen(name))
         self.stale = [key for key in self.equivalents if key.startswith(whole) and key not in keys]
         result = [entry for entry in result if entry[0].key not in self.equivalents]
@@ -223,8 +223,8 @@ class Mutator:
     def _mentions(self) -> Callable[[str], set[str]]:
         """Returns a function from the name of a constant to the tests that depend on it.
 
-        These are the tests that reach a function that mentions the constant, or another constant
-        derived from it, and those in files that import it.
+        A test depends on a constant if it reaches a function that mentions the constant, or another
+        constant derived from it, or if its file imports one of these constants.
         """
         lines: dict[str, set[int]] = defaultdict(set)
         derived: dict[str, set[str]] = defaultdict(set)
@@ -258,9 +258,9 @@ class Mutator:
         return tests
 
     def _fact_mutations(self) -> Iterator[Candidate]:
-        """Yields mutations without one trait, relation or element of the algebra of an opcode.
+        """Yields mutations that remove one trait, relation or algebraic fact of an opcode.
 
-        A trait that follows from others is removed alone.
+        A trait is removed alone, even if other traits imply it.
         """
         from hlotool.opdefs.table import OPS
         from hlotool.record import replace
@@ -309,7 +309,7 @@ class Mutator:
             free.append(slot)
             if status == 0 and mutation.location not in patient and len(tests) < len(reaching):
                 # The number of tests that fit into the time depends on the load of the machine,
-                # so the mutation gets more time.
+                # so the mutation is tried again with more time.
                 patient.add(mutation.location)
                 waiting.append(candidate)
                 continue
@@ -350,7 +350,7 @@ class Mutator:
     def _try(self, change: Callable[[], None], tests: list[str], shared: mmap.mmap, slot: int) -> int:
         """Runs tests under a mutation in a forked process, and returns its exit code.
 
-        The code is _NOTICED if a test fails. A test that does not end is killed with its process.
+        The code is _NOTICED if a test fails. If a test runs too long, its process is killed.
         """
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
@@ -388,7 +388,7 @@ Candidate = tuple[Mutation, Callable[[], None], list[str]]
 
 _NOTICED, _CANNOT = 1, 3
 _MEMORY = 6 << 30
-# A mutation that a part of the tests does not notice gets this many times the seconds.
+# The factor by which the time grows for a mutation that the tests tried first do not notice.
 _PATIENCE = 20
 
 
@@ -417,7 +417,7 @@ def warm_up() -> None:
 
 
 def say(message: str) -> None:
-    """Prints a message past pytest's capture."""
+    """Prints a message, bypassing pytest's capture."""
     print(message, file=sys.__stdout__, flush=True)
 
 
@@ -431,7 +431,7 @@ def import_everything() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("only", nargs="*", help="modules, packages or functions without `hlotool.`; `traits` for those of the op table")
+    parser.add_argument("only", nargs="*", help="modules, packages or functions, without `hlotool.`; `traits` for the facts of the op table")
     parser.add_argument("--sample", type=int, default=0, help="number of mutations, drawn at random; default: all of them, in order")
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample")
     parser.add_argument("--minutes", type=float, default=0, help="stop after this many minutes")

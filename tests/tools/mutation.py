@@ -1,4 +1,4 @@
-"""Random edits of real text, and small modules around single lines of large ones.
+"""Random edits of the text of real modules, and small modules around single lines of large ones.
 
 Both paths of the parser judge an edited line, and must agree; running them on whole dumps would
 take days.
@@ -53,7 +53,7 @@ class Seed:
 
 
 def texts_of_cases(folder: Path) -> list[str]:
-    """Returns the accepted texts among the case files."""
+    """Returns the modules in the samples and in the case files that hlotool must accept."""
     paths = [*sorted((folder / "text" / "syntax").glob("*.hlo")), *sorted((folder / "text" / "accept").glob("*.hlo"))]
     paths += sorted((folder.parent / "samples").glob("*.hlo"))
     texts = (path.read_text(encoding="utf-8", errors="surrogateescape") for path in paths)
@@ -87,7 +87,7 @@ def seeds_of_module(module: Module, known: set[str], longest: int = 600) -> list
 
 
 def instructions_of_text(text: str, known: set[str]) -> list[Seed]:
-    """Returns the instructions of a text like `seeds_of_module`; none if it does not parse."""
+    """Returns the seeds of the module in a text, or no seeds if it does not parse."""
     try:
         return seeds_of_module(parse_source(Source(text)), known)
     except ParseError:
@@ -95,7 +95,7 @@ def instructions_of_text(text: str, known: set[str]) -> list[Seed]:
 
 
 def _small_module(x: Instruction, line: str) -> Seed:
-    """Returns the instruction with parameters as operands and stubs as called computations."""
+    """Returns a module with the instruction, parameters as operands, and stubs as callees."""
     needed = list(dict.fromkeys([*x.operands, *x.control_predecessors]))
     percent = "%" if re.match(r"\s*(?:ROOT )?%", line) else ""
     parts = ["HloModule m\n\n"]
@@ -169,7 +169,7 @@ def random_bytes(random: Random) -> bytes:
 
 
 def disagreement(text: str) -> str | None:
-    """Returns the difference of the results of the two paths of the parser on a text, or None.
+    """Returns the difference between the results of the parser's two paths on a text, or None.
 
     Exceptions other than ParseError propagate.
     """

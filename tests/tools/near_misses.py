@@ -25,7 +25,7 @@ _SIZE = re.compile(r"\b[0-9]+\b")
 
 
 def _another_size(text: str, random: Random) -> str:
-    """Replaces a size everywhere by 0, 1, another number, or a dynamic size."""
+    """Replaces a size everywhere with 0, 1, another number, or a dynamic size."""
     sizes = sorted({size for sizes in _SIZES.findall(text) for size in _SIZE.findall(sizes)})
     if not sizes:
         return text
@@ -67,7 +67,7 @@ _MORE_EDITS = {"special_layout": _special_layout, "elided": _elided}
 
 
 def _with_more_users(module: Module, random: Random) -> None:
-    """Makes some arrays of the entry results, too."""
+    """Adds some arrays of the entry computation to its result."""
     entry = module.entry
     with hlotool.Rewriter(module) as rewriter:
         others = [x for x in entry.instructions if x.shape.is_array and x.op.name != "parameter" and random.random() < 0.5]

@@ -56,8 +56,9 @@ def _flushed(values: Array, tiny: float) -> Array:
 def _complex_agree(ours: Array, theirs: Array, tolerance: Tolerance) -> Array:
     """Compares complex numbers.
 
-    Both parts must be within the tolerance of the whole number. Either part of a value that is not
-    finite may be so. For exact operations, both parts must agree.
+    The difference between two finite numbers must be within the tolerance of the whole number. Two
+    numbers that are not finite agree, even if different parts are not finite. For exact operations,
+    both parts must agree.
     """
     if not tolerance.relative:
         tiny = float(np.finfo(ours.real.dtype).tiny)

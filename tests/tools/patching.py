@@ -1,7 +1,7 @@
-"""Checks of patches made from two modules.
+"""Checks of patches between two modules.
 
-A patch turns the first module into the second, whatever the names, and the reversed patch turns the
-second into the first.
+A patch must turn the first module into the second, even if names differ, and the reversed patch
+must turn the second into the first.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from proofs.search import Search
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("modules", nargs="*", metavar="MODULE", help="names of files with rules or passes, by default all")
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help="names of files with rules or passes; default: all")
     parser.add_argument("--stages", type=int, default=3, help="number of stages of the search; each stage has many more candidates")
     options = parser.parse_args()
     missing = 0

@@ -1,10 +1,10 @@
 """Proves the rewrite rules about elements, and records the proofs.
 
 Usage: `python tests/tools/prove_rules.py [RULE ...]`. Without names, it proves all of these rules
-and writes `tests/optimizer/proofs.json`, which the pages of the documentation and the tests read.
+and writes `tests/optimizer/proofs.json`, which is the source for the documentation and the tests.
 With names, it only prints the results. The environment variable HLOTOOL_PROOFS multiplies the
-number of attempts. Without Z3 (`pip install z3-solver`), the recorded results of Z3 stay. Guards
-are proved by `prove_guards.py`.
+number of attempts. Without Z3 (`pip install z3-solver`), the recorded results of Z3 are kept. Use
+`prove_guards.py` for guards.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def proofs_of(rule: Rule) -> dict[str, Proof]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rules", nargs="*", metavar="RULE", help="names of rules, by default all")
+    parser.add_argument("rules", nargs="*", metavar="RULE", help="names of rules; default: all")
     options = parser.parse_args()
     rows, refuted = {}, 0
     for rule in all_rules().values():

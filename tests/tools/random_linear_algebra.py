@@ -29,7 +29,7 @@ def _list(numbers: Sequence[int]) -> str:
     return "{" + ",".join(map(str, numbers)) + "}"
 
 
-# XLA:CPU has no products of these types, or only in some shapes.
+# XLA:CPU has no products of these types, or only for some shapes.
 _WITHOUT_PRODUCT = ("s2", "u2", "s4", "u4")
 _OF_ONE_TYPE = tuple(element_type for element_type in NUMERIC if element_type not in _WITHOUT_PRODUCT)
 _MIXED = (
@@ -170,8 +170,8 @@ def cholesky(d: Draw) -> Instance:
     matrix = root @ np.conjugate(np.swapaxes(root, -1, -2)) + 4 * np.eye(n, dtype=root.dtype)
     if d.chance(0.2):
         matrix = matrix - 8 * np.eye(n, dtype=root.dtype)
-    # The other triangle is not read, so it may hold anything. The diagonal of a matrix that can be
-    # factored is real.
+    # The other triangle is not read, so it may contain anything. The diagonal of a matrix that can
+    # be factored is real.
     lower = d.chance(0.5)
     unread = np.triu(np.ones((n, n), bool), 1) if lower else np.tril(np.ones((n, n), bool), -1)
     operand = x.argument(element_type, np.where(unread, d.numbers(element_type, matrix.shape, "mild"), matrix).astype(root.dtype))

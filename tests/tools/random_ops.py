@@ -41,7 +41,7 @@ _OTHER_FILES = (random_linear_algebra, random_reductions)
 
 @np.errstate(all="ignore")
 def random_instance(random: Random, only: Sequence[str] = (), most: int = 40) -> Instance:
-    """Returns an instance of any family, or of one of the named ones."""
+    """Returns an instance of any family, or of one of the families in `only`."""
     names = list(only) or list(FAMILIES)
     name = random.choices(names, [FAMILIES[n][1] for n in names])[0]
     while True:
@@ -66,8 +66,8 @@ EXACT_UNARY = {
     "round-nearest-even": FLOATS,
     "is-finite": FLOATS,
     "not": ("pred", *INTEGERS),
-    # For negative s4, XLA counts the bits after extending them to 8; it does not for s2. Its
-    # evaluator is wrong for s8, too.
+    # For negative s4, XLA counts the bits after extending them to 8; for s2, it does not. Its
+    # evaluator is also wrong for s8.
     "popcnt": tuple(element_type for element_type in INTEGERS if element_type != "s4"),
     "count-leading-zeros": INTEGERS,
     "real": (*MAIN_FLOATS, *COMPLEX),
@@ -218,7 +218,7 @@ def expression(d: Draw) -> Instance:
         lines.append(f"{prefix}v{k} = {shape} {made}")
         known = [*known, f"{prefix}v{k}"]
     if position == "fusion" and not all(re.search(rf"[( ]{name}[,)]", "\n".join(lines)) for name in known[:3]):
-        # Unused parameters are errors there, too.
+        # In a fusion, unused parameters would be errors, too.
         position = "call"
     if position == "alone":
         x.lines += lines
@@ -241,7 +241,7 @@ TO_ANY = (*NUMERIC, "f4e2m1fn")
 def convert(d: Draw) -> Instance:
     source, target, sizes, x = d.type(FROM_ANY), d.type(TO_ANY), d.sizes(), Instance()
     if source in COMPLEX and target == "pred":
-        # XLA:CPU aborts.
+        # XLA:CPU aborts on these conversions.
         raise Undrawable
     operand = d.numbers(source, sizes)
     if (source, target) == ("f64", "f16"):
@@ -249,7 +249,7 @@ def convert(d: Draw) -> Instance:
         # rounds twice, via f32, as hlotool does.
         operand = operand.astype(np.float32).astype(np.float64)
     if source == "f8e8m0fnu":
-        # The smallest number is a subnormal of f32.
+        # The smallest number of f8e8m0fnu is subnormal in f32.
         operand = np.where(operand.view(np.uint8) == 0, np.ones_like(operand), operand)
     return x.gives(shape_text(target, sizes), f"convert({x.argument(source, operand)})")
 

@@ -179,7 +179,7 @@ class _Window:
 
 
 def window_attribute(window: Sequence[_Window]) -> str:
-    """Returns the text of a window, without fields that have their default."""
+    """Returns the text of a window, without the fields that have their default value."""
     if not window:
         return ""
     parts = ["size=" + "x".join(str(w.size) for w in window)]
@@ -304,7 +304,7 @@ def sort(d: Draw) -> Instance:
 
 
 def _with_one_nan(array: Array, element_type: str) -> Array:
-    """Returns the array with the same bits for all NaNs of a sign."""
+    """Returns the array with the same bits for all NaNs of the same sign."""
     if NUMBERS[element_type].kind != "float":
         return array
     values = array.astype(np.float64)
@@ -436,8 +436,8 @@ def set_dimension_size(d: Draw) -> Instance:
     element_type, sizes, x = d.type((*INTEGERS, "f32")), d.sizes(d.between(1, 3), least=1), Instance()
     dimension = d.between(0, len(sizes) - 1)
     size = d.between(0, sizes[dimension])
-    # XLA fills the elements beyond the size with the init value. Only with a neutral init
-    # value, this gives HLO's result.
+    # XLA fills the elements beyond the size with the init value. This gives HLO's result only if
+    # the init value is neutral.
     operand, init = (
         x.argument(element_type, d.numbers(element_type, sizes, "whole")),
         x.argument(element_type, np.zeros((), NUMBERS[element_type].held)),

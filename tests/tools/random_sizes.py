@@ -12,9 +12,9 @@ _STATE = "(s32[], f32[5], f32[5], s32[], s32[])"
 
 
 class _Body:
-    """The lines of a computation of x, y, n and m.
+    """The lines of a computation with the parameters x, y, n and m.
 
-    The values are arrays with five elements, arrays with at most five elements, and numbers.
+    Its values are arrays with five elements, arrays with at most five elements, and numbers.
     """
 
     def __init__(self, random: Random) -> None:

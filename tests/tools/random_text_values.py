@@ -1,6 +1,6 @@
-"""Random values of the text format: shapes, literals and a text for each kind of attribute value.
+"""Random values in text form: shapes, literals, and attribute values of each kind.
 
-Each function takes the random generator and returns a text that hlotool and XLA accept;
+Each function takes the random generator and returns a value that hlotool and XLA accept;
 `random_texts` decides which values an opcode gets.
 """
 
@@ -258,5 +258,5 @@ VALUES: dict[str, Callable[[Random], str]] = {
 }
 """Functions by kind of attribute value.
 
-`random_texts` makes the kinds that refer to the module around them.
+`random_texts` generates the kinds that refer to other parts of the module.
 """

@@ -1,8 +1,9 @@
-"""Random texts over the whole op table, from a seed, for tests of the text layer.
+"""Random modules with all opcodes, generated from a seed for tests of the text layer.
 
-`hlotool.testing.random_module` makes modules that can be run. The signatures in OPS drive this
-generator: operands by number, attributes by kind. RECIPES contains the additional requirements of
-XLA's parser. Apart from them, shapes need not be consistent, as neither parser checks them.
+`hlotool.testing.random_module` generates modules that can be run. The signatures in OPS drive this
+generator: they give the number of operands and the kinds of attributes. RECIPES contains the
+additional requirements of XLA's parser. Otherwise, shapes need not be consistent, since neither
+parser checks them.
 
 >>> random_text(1).startswith("HloModule")
 True
@@ -48,7 +49,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Called:
-    """A computation that later ones may call; `is_plain` if it calls none itself."""
+    """A computation that later ones may call; `is_plain` is true if it calls none itself."""
 
     name: str
     parameters: tuple[Shape, ...]
@@ -83,7 +84,7 @@ class Generator:
         self.style = style
         self.percent = "%" if style.percent else ""
         self.called: list[Called] = []
-        # Computations of fusions and of async operations, which no other instruction may run
+        # Computations that fusions and async operations call; no other instruction may run them
         # asynchronously.
         self.bound: set[str] = set()
         self.frames = 0
@@ -204,7 +205,7 @@ class Generator:
         return self.add(body, "made", of, "custom-call()", ', custom_call_target="make"', annotate=False)
 
     def attributes(self, op: OpDef, skip: frozenset[str] = frozenset()) -> str:
-        """Returns the required attributes and some of the others, in printed order or not."""
+        """Returns the required attributes and some of the others, in printed or random order."""
         parts = []
         for spec in op.attributes.values():
             if spec.name in skip or not (spec.default is REQUIRED or self.r.random() < 0.4):
@@ -375,7 +376,7 @@ def _custom_call(g: Generator, body: Body, op: OpDef) -> None:
         attributes += ", operand_layout_constraints={" + ", ".join(s.text for s in shapes) + "}"
     if g.called and g.r.random() < 0.3:
         callee = g.r.choice(g.called)
-        # Such a computation may not become asynchronous later.
+        # No later instruction may run such a computation asynchronously.
         g.bound.add(callee.name)
         attributes += f", called_computations={{{g.percent}{callee.name}}}"
     g.add(body, op.name, shape(g.r), op.name + g.operands(operands), attributes)
@@ -443,7 +444,7 @@ def _on_anything(g: Generator, body: Body, op: OpDef) -> None:
 
 @_recipe("iota")
 def _iota(g: Generator, body: Body, op: OpDef) -> None:
-    # Constants have no opcode of their own here; iotas introduce them.
+    # Constants are not drawn as opcodes of their own; they are generated with iotas.
     g.add(body, op.name, array(g.r), "iota()", g.attributes(op))
     small = array(g.r, g.r.choice((0, 1, 2)), odd=False)
     if prod(small.dimensions) > 64:

@@ -93,7 +93,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 
 def _located(new: _Node, old: ast.AST) -> _Node:
-    """Returns a new node at the location of an old one, which may be inside it.
+    """Returns a new node at the location of an old one, which the new node may contain.
 
     Fixing whole trees instead would take as long as compiling them.
     """

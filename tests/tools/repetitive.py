@@ -1,4 +1,4 @@
-"""Random modules with many equal or nearly equal parts, which differences must tell apart."""
+"""Random modules with many equal or nearly equal parts, which the differ must tell apart."""
 
 from __future__ import annotations
 

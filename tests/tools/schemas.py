@@ -16,7 +16,7 @@ _WORDS = {
 def check_schema(value: Any, schema: dict[str, Any], root: dict[str, Any] | None = None, path: str = "$") -> None:
     """Raises AssertionError with the path of a value that does not match the schema."""
     root = schema if root is None else root
-    assert schema.keys() <= _WORDS, f"{path}: the check does not know {sorted(schema.keys() - _WORDS)}"
+    assert schema.keys() <= _WORDS, f"{path}: this check does not support {sorted(schema.keys() - _WORDS)}"
     if "$ref" in schema:
         check_schema(value, root["$defs"][schema["$ref"].removeprefix("#/$defs/")], root, path)
     names = schema.get("type", [])

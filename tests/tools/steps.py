@@ -1,4 +1,4 @@
-"""Counts the steps of a call, for tests of cost that must not depend on the machine."""
+"""Counts the steps of a call, for tests of costs that must not depend on the machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["steps"]
 
 
 def steps(function: Callable[[], object]) -> int:
-    """Returns the number of bytecode instructions of a call: its cost, independent of the load."""
+    """Returns the number of bytecode instructions that a call executes, whatever the load."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:

@@ -1,8 +1,8 @@
-"""Hypothesis strategies: random inputs of property tests, which Hypothesis shrinks if a test fails.
+"""Hypothesis strategies: random inputs for property tests, which shrink if a test fails.
 
 Generators that need thousands of random numbers take a seed, since Hypothesis would need a second
-to draw them one by one. Then the number of instructions shrinks: with the same seed, a shorter
-module is the beginning of a longer one.
+to draw them one by one. Hypothesis then shrinks the number of instructions: with the same seed, a
+shorter module is the beginning of a longer one.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def modules(instructions: int, styles: Sequence[Style] = (Style(),)) -> st.SearchStrategy[str]:
-    """Draws texts of random modules with up to this many instructions in the entry."""
+    """Draws random modules, as text, with up to `instructions` instructions in the entry."""
     return st.builds(random_text, SEEDS, st.integers(1, instructions), st.sampled_from(styles))
 
 
 def instances(*families: str) -> st.SearchStrategy[Instance]:
-    """Draws random instances of operations, of the named families or of any family."""
+    """Draws random instances of operations, from the named families or from any family."""
     return RANDOM.map(lambda random: random_instance(random, families))
 
 
 def shortest_first(texts: Sequence[str]) -> st.SearchStrategy[str]:
-    """Draws one of the texts; shrinks to the shortest one."""
+    """Draws one of the texts, and shrinks toward the shortest one."""
     return st.sampled_from(sorted(set(texts), key=lambda text: (len(text), text)))

@@ -1,7 +1,7 @@
 """An interpreter for the TextMate rules of hlotool's grammar: patterns with captures, and regions.
 
-Regions have a begin and an end. The interpreter reads line by line, as editors do. Python's regular
-expressions have all features of Oniguruma that the grammar needs.
+A region has a begin and an end pattern. The interpreter reads line by line, as editors do. Python's
+regular expressions have all features of Oniguruma that the grammar needs.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Grammar:
         yield min(at, len(line)), len(line), regions[-1].content
 
     def _next(self, line: str, at: int, region: _Region) -> tuple[re.Match[str], dict[str, Any], bool] | None:
-        """Returns the first match.
+        """Returns the first match, its rule, and whether it ends the region.
 
         At the same position, the end of the region comes first, and then the rules in order.
         """

@@ -1,4 +1,4 @@
-"""Texts that several tests format, optimize or open in an editor."""
+"""Modules that several tests format, optimize or open in an editor."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def measure(file: str) -> None:
                     times.setdefault(f"{name}, {kind}", []).append(time.perf_counter() - start)
                     version += 1
                     client.change("file:///m.hlo", version, {"range": {"start": position, "end": end}, "text": ""})
-                    # Typing has pauses, in which the server reads the text.
+                    # People pause while typing, and the server then parses the text.
                     time.sleep(_PAUSE)
         for name, taken in times.items():
             print(f"  {name}: median {1000 * statistics.median(taken):.0f} ms, most {1000 * max(taken):.0f} ms")

@@ -1,6 +1,6 @@
 """Runs XLA in a process of its own.
 
-XLA aborts the process on some inputs and takes forever on others; a test run must survive both. The
+XLA aborts the process on some inputs and runs forever on others; a test run must survive both. The
 environment variable HLOTOOL_XLA_PYTHON names an interpreter with jax and jaxlib; hlotool itself
 never needs them.
 
@@ -37,8 +37,8 @@ _UNOPTIMIZED = " --xla_backend_optimization_level=0"
 _LINE = re.compile(r"^(?P<head> *(?:ROOT )?%?(?P<name>[\w.\-]+) = (?P<shape>\(.*?\)|\S+)) (?P<opcode>[\w\-]+)\((?P<rest>.*)$")
 _ARRAY = re.compile(r"(?P<type>\w+)\[(?P<sizes>[^\]]*)\](?:\{(?P<order>[\d,]*)\})?")
 _NESTED = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
-# These attributes have no meaning for a call: the kind of fusion, shared memory, notes of the
-# backend.
+# These attributes have no meaning for a call: the kind of a fusion, its aliasing, and the backend
+# configuration.
 _OF_FUSIONS = re.compile(rf", kind=k\w+|, output_to_operand_aliasing={_NESTED}|, backend_config=.*$")
 _SHARDING = re.compile(rf", sharding={_NESTED}")
 
@@ -88,9 +88,9 @@ class Xla:
         return self._ask("compiled", text)
 
     def verified(self, text: str, *switches: str) -> str:
-        """Returns the complaint of XLA's verifier under some of `xla_verifier.SWITCHES`.
+        """Returns the complaint of XLA's verifier with some of `xla_verifier.SWITCHES` enabled.
 
-        Texts that XLA's parser refuses do not reach the verifier.
+        Modules that XLA's parser refuses do not reach the verifier.
         """
         return str(self._ask("verified", text, switches))
 
@@ -128,7 +128,7 @@ class Xla:
 
     def _connection(self) -> Connection:
         if self._worker is not None and self._worker[0].poll() is not None:
-            # The worker died between two requests; the next one is not the cause.
+            # The worker died between two requests, so the next request is not the cause.
             self.close()
         if self._worker is None:
             ours, theirs = Pipe()
@@ -164,7 +164,7 @@ def _unpacked(packed: tuple[str, tuple[int, ...], bytes]) -> Any:
 def _importable(printed: str) -> str:
     """Rewrites XLA's print of a module for StableHLO, with the same values."""
     lines = printed.split("\n")
-    # The rest of the first line is about layouts, aliases and devices.
+    # The rest of the first line contains only layouts, aliases and devices.
     lines[0] = lines[0].partition(",")[0]
     shapes = {match["name"]: match["shape"] for match in map(_LINE.match, lines) if match}
     for k, line in enumerate(lines):

@@ -1,8 +1,8 @@
 """Calls XLA's own verifier in jaxlib's library.
 
-No function of jaxlib runs it on a module as written. Compiling a module would, but only after a
-conversion through StableHLO, which changes shapes. So this module looks up the verifier in the
-symbol table of the library and calls it with ctypes. It works in a process that has imported
+No function of jaxlib runs the verifier on a module as written. Compiling a module runs it, but only
+after a conversion through StableHLO, which changes shapes. So this module looks up the verifier in
+the symbol table of the library and calls it with ctypes. It works in a process that has imported
 jaxlib, on Linux and x86-64, for the releases whose library has these symbols; for others, the error
 names the missing symbols. Only `xla_oracle` uses it.
 """
@@ -50,7 +50,7 @@ SWITCHES = {
 }  # fmt: skip
 """The switches of `hlotool.VerifyModes` that are a byte of the verifier's options.
 
-`layouts_kept` is a function instead.
+`layouts_kept` sets a function in the options instead.
 """
 _FUNCTION_AT = 16
 
@@ -73,7 +73,7 @@ class XlaVerifier:
         self._verifiers: dict[tuple[str, ...], Any] = {}
 
     def complaint(self, module: Any, switches: Iterable[str] = ()) -> str:
-        """Returns the verifier's complaint about a `jaxlib._hlo.HloModule`; empty if valid."""
+        """Returns the verifier's complaint about a `jaxlib._hlo.HloModule`, or an empty string."""
         verifier = self._verifier(tuple(sorted(switches)))
         status, no_threads = ctypes.create_string_buffer(_ROOM), ctypes.create_string_buffer(_ROOM)
         self._run(status, verifier, _held_by(module), no_threads)
@@ -105,7 +105,7 @@ class XlaVerifier:
 def _held_by(wrapper: Any) -> int:
     """Returns the address of the C++ object in a nanobind object.
 
-    The word after the header of the Python object is the offset.
+    The word after the header of the Python object is the offset of the C++ object.
     """
     at = id(wrapper)
     offset = struct.unpack("<i", ctypes.string_at(at + object.__basicsize__, 4))[0]

@@ -1,1 +1,1 @@
-"""Checks of each kind of case: functions of a path and a case that raise Mismatch."""
+"""Checks for each kind of case: functions that take a path and a case, and raise Mismatch."""

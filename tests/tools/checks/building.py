@@ -1,6 +1,6 @@
-"""Checks cases of modules as code of builders.
+"""Checks cases of modules that are converted to builder code.
 
-The result of the code prints like the module, and the code does nothing else.
+The module that the code builds must print like the original, and the code must do nothing else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hlotool.ir.model import Module
 
 __all__ = ["check_rebuilt", "only_builds", "rebuilt", "run_code"]
 
-# The whole contents of a module, in its own order and in XLA's.
+# Prints with the whole contents of a module, in its own order and in XLA's.
 _PRINTS = (
     hlotool.PrintOptions(),
     hlotool.PrintOptions(print_operand_shape=True, print_name_after_closing_brace=True, syntax_sugar_async_ops=False),
@@ -31,7 +31,7 @@ _FUNCTIONS = {"float", "complex"}
 
 
 def run_code(code: str) -> Module:
-    """Runs code of builders, and returns the module that it builds."""
+    """Runs builder code, and returns the module that it builds."""
     namespace: dict[str, Any] = {}
     exec(compile(code, "<code>", "exec"), namespace)
     made: Module = namespace["module"]
@@ -39,7 +39,7 @@ def run_code(code: str) -> Module:
 
 
 def only_builds(code: str) -> str | None:
-    """Returns the first part of the code that is not a call of a builder's method, or None."""
+    """Returns the first part of the code that is not a call to a builder's method, or None."""
     tree = ast.parse(code)
     known = set(_FUNCTIONS)
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""Helpers shared by the checks of cases: mismatches, and comparison of texts line by line."""
+"""Helpers shared by the checks of cases: mismatches, and line-by-line comparison."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Mismatch(Exception):
 def compare_findings(found: Iterable[Diagnostic], wanted: list[Expected]) -> None:
     """Checks that the findings are exactly the announced ones.
 
-    Columns and words are compared if they are announced.
+    Columns and words are compared only if they are announced.
     """
     found = sorted(found, key=lambda d: (d.line, d.code))
     shown = "\n  ".join(f"{d} [{d.hint}]" for d in found)

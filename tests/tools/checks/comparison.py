@@ -45,7 +45,7 @@ def compared(path: Path, case: Case) -> None:
         faults = [*patch_faults(delta, Random(1))]
         if faults:
             raise Mismatch("\n".join(faults))
-    # The other formats mention an instruction of any difference.
+    # The other formats must name at least one changed instruction, if there is one.
     report = report_of(delta)
     names = [position[1] for row in document["changed"] for position in (row["left"], row["right"])]
     for text in (markdown(report, "a.hlo", "b.hlo"), page(report, "a.hlo", "b.hlo")):

@@ -56,7 +56,7 @@ def _evaluated_on_devices(case: Case, module: Module, arguments: list[list[Any]]
 def _values_unless_refused(case: Case, module: Module, run: Callable[[], list[Any]]) -> list[Any] | None:
     """Returns the values of a run, or None if it fails as the case expects.
 
-    Checks the positions and the words of the errors.
+    Checks the positions and the wording of the errors.
     """
     wanted = expected_errors(case.text)
     try:
@@ -80,7 +80,7 @@ def _arguments(module: Module, literals: list[str]) -> list[Any]:
 
 
 def _array(literal: str, opcode: str, module: Module) -> Any:
-    """Returns a literal with the shape that the first instruction of an opcode reads or writes."""
+    """Returns an array of the shape that the first instruction with this opcode reads or writes."""
     x = next(x for x in module.entry.instructions if x.opcode == opcode)
     return literal_array(parse_literal(x.shape.elements[0] if opcode == "infeed" else x.operands[0].shape, literal))
 

@@ -50,7 +50,7 @@ def formatted_well(path: Path, case: Case) -> None:
     for a, b in zip(before, after, strict=True):
         for difference in differences(a, b):
             raise Mismatch(f"another module: {difference}")
-    # A range means other lines in the new text.
+    # After formatting, a range of lines would select different lines.
     if style_of(case.text)[1] is None:
         same(found, _formatted(Case(found, 1, None)), "formatting it again changes it")
     same(found, _formatted_by_the_grammar_alone(case), "the line formatter and the grammar disagree")

@@ -1,7 +1,7 @@
 """Checks cases of the optimizer.
 
-The file name selects the passes. The case has the module after them; the results before and after
-must be the same.
+The file name or a comment selects the passes. The output of a case is the module after these
+passes, which must compute the same results as before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PASSES = re.compile(r"^// passes: ([^\n]+)$", re.MULTILINE)
 _FAST_MATH = re.compile(r"^// fast-math: ([a-z, ]+)$", re.MULTILINE)
 _PLAIN = PrintOptions(print_percent=False, include_layout_in_shapes=False, print_metadata=False)
 _INPUTS = 6
-# Limits the time of endless loops.
+# Limits the run time of infinite loops.
 _OPTIONS = RunOptions(elided_fill="iota", max_iterations=10_000)
 
 
@@ -38,7 +38,7 @@ def optimized(path: Path, case: Case) -> None:
         raise Mismatch("; ".join(result.report.remarks))
     wanted = case.output if case.output is not None else case.text
     if is_held_as_bytes():
-        # Bytes do not keep the spelling of numbers.
+        # Constants held as bytes do not preserve the spelling of numbers.
         wanted = to_text(parsed(wanted), _PLAIN)
     same(wanted.strip(), to_text(result, _PLAIN).strip(), "after the passes")
     known = {d.code for d in verify(module)}
@@ -46,7 +46,7 @@ def optimized(path: Path, case: Case) -> None:
         raise Mismatch(f"is invalid after the passes: {errors[0]}")
     if to_text(_result(path, case, result)) != to_text(result):
         raise Mismatch("a second run changes the module again")
-    # Flags allow different results; the text of the case shows them.
+    # Fast-math flags, which the case sets in a comment, allow different results.
     if not flags and (found := difference(module, result, _INPUTS, options=_OPTIONS)):
         raise Mismatch(f"the results differ: {found}")
 

@@ -1,8 +1,8 @@
 """Checks cases of patches: two modules separated by `// to`, and the patch.
 
-After `// on`, a case may have a third module to which the patch is applied. After `// gives`, it
-has the result, as `hlotool.to_text` prints it with short names; or it has the error message after
-`// refused: `.
+A case may have a third module after `// on`, to which the patch is applied. The expected result
+follows `// gives`, as `hlotool.to_text` prints it with short names; an expected error message
+follows `// refused: `.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Checks cases of pictures: a module, and its picture as a Mermaid flowchart.
 
 A comment such as `// graph: around=dot.1 depth=1` sets options; `path=a,b` is a pair of names. The
-output may be `error: ` and a message. In all cases, the other formats must show the same, and boxes
-must not overlap.
+output may be `error: ` and a message. In all cases, the other formats must show the same graph, and
+boxes must not overlap.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _check_svg(text: str, picture: Picture) -> None:
 def _check_page(data: dict[str, Any]) -> None:
     """Checks that each instruction and each group except the roots is in one group.
 
-    Each of them has a position there.
+    Each of these items must have a position in its group.
     """
     groups, count = data["groups"], len(data["instructions"]["name"])
     seen = Counter(item for items in groups["items"] for item in items)

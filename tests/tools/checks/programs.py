@@ -1,6 +1,6 @@
-"""Checks cases of whole programs: texts from JAX and XLA, with JAX's results.
+"""Checks cases of whole programs: modules from JAX and XLA, with JAX's results.
 
-They must also pass every other operation on texts.
+Verifying, formatting and optimizing these modules must succeed, too.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _ON_SCALARS = {"map", "reduce", "reduce-window", "scatter", "select-and-scatter"
 def equal_to_jax(path: Path, case: Case) -> None:
     """Checks the results of each executor, and of the optimized program, against JAX's.
 
-    The tolerances are those of `--compare`; those of f32 cover sums in another order and other
-    polynomials. NAME.npz belongs to NAME.hlo and NAME.optimized.hlo. If there are several devices,
-    they are the first dimension of its arrays.
+    The tolerances are those of `--compare`; for f32, they allow for a different order of summation
+    and for different polynomials. NAME.npz contains the arrays for NAME.hlo and NAME.optimized.hlo.
+    If there are several devices, the first dimension of each array is the device.
     """
     module = hlotool.parse(case.text)
     errors = [d for d in hlotool.verify(module) if d.severity == "error"]
@@ -58,7 +58,7 @@ def _require_results(module: Module, archive: Path, executor: str) -> None:
 
 
 def _run(module: Module, stored: dict[str, Array], source: str, executor: str) -> list[tuple[Value, dict[str, Array]]]:
-    """Returns the value of each device, with the stored arrays for it."""
+    """Returns each device's value together with the arrays stored for that device."""
     count = int(module.num_partitions)
     parts = [{name: array[k] for name, array in stored.items()} for k in range(count)] if count > 1 else [stored]
     given = []

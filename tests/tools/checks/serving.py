@@ -1,8 +1,8 @@
-"""Checks cases of the language server: its response about a position in a text.
+"""Checks cases of the language server: the response to a request at a position in a document.
 
-The name of a file is that of a request. `^` in a text is the cursor, and two of them are a
-selection; they are not part of the text. Further parameters of a request, such as a new name, are
-in the comment `// ask: ...`. The output is the response in words, or the text after an edit.
+The name of the case file is the name of the request. A `^` marks the cursor, and two of them mark a
+selection; they are not part of the document. Further parameters of a request, such as a new name,
+are in the comment `// ask: ...`. The output describes the response, or is the text after an edit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CHECKS = RuleChoice(extend_select=("W",)).checks_for("m.hlo", Settings({}, None
 
 
 class Question(NamedTuple):
-    """A text with the position of a request."""
+    """A document with the position of a request."""
 
     document: Document
     area: types.Range
@@ -150,9 +150,9 @@ def _selection(q: Question) -> list[str]:
 
 
 def _completion(q: Question) -> list[str]:
-    """Returns the items that come before those offered at every position of this kind.
+    """Returns the offered items in order.
 
-    With `// ask: WORDS`, returns those that begin with one of these words.
+    With `// ask: WORDS`, returns only the items that begin with one of these words.
     """
     words = tuple(q.ask.split())
     items = completion.complete(q.document, q.position, with_snippets=True).items

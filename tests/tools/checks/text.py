@@ -1,4 +1,4 @@
-"""Checks cases of the text layer: accepted texts with their print, and refused texts."""
+"""Checks cases of the text layer: accepted modules with their print, and refused input."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def printed_like_xla(path: Path, case: Case) -> None:
 
 
 def _faults(text: str) -> list[Diagnostic]:
-    """Returns the errors of a text; both paths of the parser must report the same ones."""
+    """Returns the errors in a text, which both paths of the parser must report."""
     found = []
     for fast_path in (False, True):
         try:
@@ -79,10 +79,10 @@ def rejected(path: Path, case: Case) -> None:
 
 
 def modernized(path: Path, case: Case) -> None:
-    """Checks a text in an older format.
+    """Checks a module in an older format.
 
-    It is refused with a hint, `legacy=True` reads it, and the fixes of its warnings rewrite it in
-    the current format. The warnings are on the lines that end with `// old`.
+    It must be refused with a hint, `legacy=True` must read it, and the fixes of its warnings must
+    rewrite it in the current format. The warnings must be on the lines that end with `// old`.
     """
     faults = _faults(case.text)
     if "--legacy" not in (faults[0].hint or ""):

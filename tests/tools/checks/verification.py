@@ -1,6 +1,6 @@
 """Checks cases of the verifier: exactly the announced findings, at their positions.
 
-Texts may have errors of the parser, too.
+Cases may also contain errors that the parser reports.
 """
 
 from __future__ import annotations

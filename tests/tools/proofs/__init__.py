@@ -1,1 +1,1 @@
-"""Proofs of the rewrite rules: on all numbers of small types, by an SMT solver, and on generated shapes."""
+"""Proofs of the rewrite rules: on all small numbers, by an SMT solver, and on random shapes."""

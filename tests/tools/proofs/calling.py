@@ -1,7 +1,8 @@
-"""Random programs for passes: loops, conditionals, calls and fusions, with equal, constant and unneeded operands and results.
+"""Random programs for passes: loops, conditionals, calls and fusions.
 
-What passes have to look at is drawn now and then: effects, control dependencies, shardings,
-configurations, shared computations, other roots.
+Their operands and results may be equal, constant or unused. Features that passes must respect occur
+now and then: effects, control dependencies, shardings, backend configurations, shared computations
+and roots that do not come last.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _NOTES = (", sharding={replicated}", ', metadata={op_name="a"}', ', frontend_att
 
 
 class _Module:
-    """The computations that are written so far."""
+    """The computations written so far."""
 
     def __init__(self, random: Random, subject: str) -> None:
         self.random = random
@@ -31,7 +32,7 @@ class _Module:
 
 
 class _Body:
-    """A computation in the making: its lines, and the shape of each name."""
+    """A computation under construction: its lines, and the shape of each name."""
 
     def __init__(self, module: _Module, depth: int) -> None:
         self.module, self.random, self.depth = module, module.random, depth
@@ -52,7 +53,7 @@ class _Body:
         return name
 
     def value(self, shape: str) -> str:
-        """A value of a shape: one that there is, or a constant."""
+        """Returns an existing value of a shape, or a new constant."""
         known = [name for name, other in self.shapes.items() if other == shape]
         if known and self.module.chance(0.85):
             return self.random.choice(known)
@@ -66,7 +67,7 @@ class _Body:
         return self.add(shape, f"broadcast({self.constant('f32[]')}), dimensions={{}}")
 
     def some(self, count: int, *, is_fused: bool = False) -> None:
-        """A few random operations; in a fusion, there are no effects."""
+        """Adds random operations; those in a fusion have no side effects."""
         for _ in range(count):
             shape, choice = self.random.choice(_SHAPES), self.random.random() * (0.73 if is_fused else 1)
             if choice < 0.3:
@@ -89,7 +90,7 @@ class _Body:
                 _STRUCTURES[self.random.choice(("call", "fusion", "conditional"))](self)
 
     def finish(self, name: str, root: str) -> str:
-        """Writes the computation; the root may be anywhere, unless something depends on it."""
+        """Writes the computation and returns its name; the root need not come last."""
         lines = [f"  {'ROOT ' if line.startswith(f'{root} = ') else ''}{line}\n" for line in self.lines]
         head = "ENTRY " if name == "main" else ""
         self.module.texts.append(f"{head}{name} {{\n{''.join(lines)}}}\n\n")
@@ -99,7 +100,7 @@ class _Body:
         return self.add(_tuple([self.shapes[name] for name in names]), f"tuple({', '.join(names)})", is_plain=is_plain)
 
     def take(self, group: str, shapes: list[str], share: float) -> dict[int, str]:
-        """Some elements of a tuple, now and then one twice."""
+        """Extracts some elements of a tuple, now and then one of them twice."""
         taken = {}
         for k, shape in enumerate(shapes):
             if self.module.chance(share):
@@ -118,9 +119,10 @@ def _name(module: _Module) -> str:
 
 
 def _function(module: _Module, shapes: list[str], depth: int, *, results: list[str] | None, is_fused: bool) -> tuple[str, str]:
-    """A computation with these parameters; it returns a tuple of arrays, of these shapes if they are given, or one array.
+    """Writes a computation with parameters of these shapes; returns its name and result shape.
 
-    That of a fusion returns all that it does not use.
+    The result is a tuple with the shapes in `results`, or any array or tuple if `results` is None.
+    The computation of a fusion returns all values that it does not use itself.
     """
     body = _Body(module, depth)
     numbers = list(range(len(shapes)))
@@ -207,7 +209,7 @@ def _while(body: _Body) -> None:
     taken = inner.take(group, shapes, 0.9)
     counter = taken.get(0) or inner.add("s32[]", f"get-tuple-element({group}), index=0", is_plain=True)
     if module.subject == "hoist":
-        # The result of an operation on an element that nothing else uses.
+        # Adds operations that use an element of the state, and that `hoist` may move.
         for k in [k for k in taken if shapes[k][0] == "f" and module.chance(0.6)]:
             others = [taken[j] for j in taken if shapes[j] == shapes[k]]
             operands = random.choice((taken[k], f"{taken[k]}, {random.choice(others)}"))
@@ -249,7 +251,7 @@ _OF_PASS = {
 
 
 def program_for_pass(name: str, seed: int) -> str:
-    """A module with structures that a pass is about."""
+    """Returns a module with structures that a pass transforms."""
     random = Random(f"{name} {seed}")
     module = _Module(random, name)
     entry = _Body(module, 2)
@@ -274,7 +276,7 @@ def program_for_pass(name: str, seed: int) -> str:
 
 
 def _doubled(text: str, random: Random) -> str:
-    """The text with a copy of one of its computations, which one of the callers calls."""
+    """Returns the text with a copy of one of its computations, which a caller may then call."""
     parts = text.split("\n\n")
     number = random.randrange(1, len(parts) - 1) if len(parts) > 2 else 0
     if not number or not parts[number].startswith("f"):

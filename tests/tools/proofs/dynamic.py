@@ -1,4 +1,4 @@
-"""Random instructions with arrays of dynamic size; importing it registers them."""
+"""Random instructions with arrays of dynamic size; importing this module registers them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _set(p: Program, element_type: str, sizes: Sizes, k: int) -> str:
 
 
 def _kept(p: Program, name: str, element_type: str, sizes: Sizes, k: int) -> str:
-    """The array, or one that is computed from it and has the same sizes."""
+    """Returns the array, or one that is computed from it and has the same sizes."""
     if element_type == "pred" or p.chance(0.5):
         return name
     return p.add(f"{p.random.choice(('negate', 'copy'))}({name})", _bounded(element_type, sizes, k), ())
@@ -52,7 +52,7 @@ def get_dimension_size(p: Program, element_type: str, sizes: Sizes, depth: int) 
 
 
 def padded(p: Program, element_type: str, sizes: Sizes, k: int) -> tuple[str, str]:
-    """The results of PadToStatic, and the array that it pads."""
+    """Returns the results of PadToStatic, and the array that it pads."""
     name = _kept(p, _set(p, element_type, sizes, k), element_type, sizes, k)
     results = ", ".join([shape(element_type, sizes), *["s32[]"] * len(sizes)])
     return p.add(f'custom-call({name}), custom_call_target="PadToStatic"', f"({results})", ()), name

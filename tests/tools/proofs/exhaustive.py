@@ -1,4 +1,4 @@
-"""Rules about elements on all numbers of small types."""
+"""Proofs of elementwise rules on all numbers of small types."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ SMALL = tuple(name for name, row in ELEMENT_TYPES.items() if name == "pred" or (
 HALVES = ("s16", "u16", "f16", "bf16")
 _OTHERS = ("s32", "s64", "u32", "u64", "f32", "f64")
 _FEW = (0, 1, 2, 3, 0x3C, 0x40, 0x7A, 0x7B, 0x7C, 0x7D, 0x7E, 0x7F, 0x80, 0x81, 0x82, 0xBC, 0xC0, 0xFA, 0xFB, 0xFC, 0xFD, 0xFF)
-# One type of each kind: where a rule applies to none of these, the others are not tried.
+# One type of each kind: if a rule applies to none of these types, the others are not tried.
 _KINDS = frozenset(("pred", "s4", "u4", "f8e4m3fn", "f8e5m2", "f8e8m0fnu"))
 
 
 class Proof:
-    """What a rule was seen to do.
+    """The observed behavior of a rule.
 
-    `types` are the element types of parameters for which all results are equal, `sampled` those for
-    which this was only seen for special numbers, since there are too many combinations of all,
-    `instances` the combinations of operands or the programs, `refutations` say where results
-    differ, and `unanswered` what the proof could not answer.
+    `types` contains the element types of parameters for which all results are equal. `sampled`
+    contains those for which results were compared only on special numbers, since there are too many
+    combinations of all numbers. `instances` is the number of combinations of operands, or of
+    programs. `refutations` describes the results that differ, and `unanswered` the questions that
+    the proof could not answer.
     """
 
     def __init__(self, rule: Rule) -> None:
@@ -49,11 +50,11 @@ class Proof:
 
 
 def prove(rule: Rule, constants: int, assignments: int, combinations: int) -> Proof:
-    """Compares both sides of a rule wherever it applies to expressions of small types.
+    """Compares both sides of a rule on all expressions of small types to which it applies.
 
-    Of each expression, there are at most so many choices of constants and of element types, and of
-    each of these, so many combinations of operands; if there were more, some operands are special
-    numbers only.
+    `constants`, `assignments` and `combinations` limit the choices of constants and of element
+    types for each expression, and the combinations of operands for each of these. If there are more
+    combinations, some operands are only special numbers.
     """
     proof = Proof(rule)
     for expression in expressions_of(rule):
@@ -76,12 +77,15 @@ def _fired(rule: Rule, expression: Expression, choices: Sequence[tuple[str, ...]
 
 
 def _parameters(x: Expression) -> tuple[str, ...]:
-    # Without parameters, the constants say which type it is about.
+    # Without parameters, the type of the first line counts.
     return x.parameters or tuple(line.element_type for line in x.lines[:1])
 
 
 def _assignments(expression: Expression, most: int) -> list[tuple[str, ...]]:
-    """Element types for those of an expression: small ones for parameters, also 16 bits if there are no other operands."""
+    """Returns choices of element types, which are small for parameters.
+
+    A parameter that is the only operand may also have 16 bits.
+    """
     given = set(expression.parameters)
     ranges = []
     for name in expression.types:
@@ -104,7 +108,7 @@ def _compare(proof: Proof, expressions: Sequence[Expression], most: int) -> None
         with np.errstate(all="ignore"):
             results = zip(hlotool.evaluate(before, values), hlotool.evaluate(batch.module, values), strict=True)
     except EvaluationError:
-        # One of them is not defined for its type.
+        # One of the expressions is not defined for its type.
         if len(expressions) > 1:
             for x in expressions:
                 _compare(proof, [x], most)
@@ -119,7 +123,10 @@ def _compare(proof: Proof, expressions: Sequence[Expression], most: int) -> None
 
 
 def _agrees(flags: frozenset[str], operands: Sequence[Array], a: Array, b: Array) -> Array:
-    """For each element, whether two results have the same bits, or may differ by the flags of the rule: NaNs, infinities, signs of zeros."""
+    """Returns a mask of the elements that have the same bits or may differ.
+
+    The flags of the rule may allow NaNs, infinities or signs of zeros to differ.
+    """
     same = np.array([same_bits(a[k : k + 1], b[k : k + 1]) for k in range(len(a))]) if not same_bits(a, b) else np.ones(len(a), bool)
     if not flags or same.all():
         return same
@@ -142,7 +149,11 @@ def _refutation(rule: Rule, x: Expression, values: Sequence[Array], a: Array, b:
 
 
 def _combinations(types: Sequence[str], most: int) -> tuple[list[Array], bool]:
-    """An array for each parameter, such that all combinations of numbers occur, and whether they do; in the order of Batch.parameters."""
+    """Returns an array for each parameter, and whether all combinations of numbers occur in them.
+
+    The arrays are in the order of `Batch.parameters`. If there are more than `most` combinations,
+    some arrays contain only special numbers.
+    """
     choices = [_numbers(name) for name in sorted(types)]
     is_complete = prod(map(len, choices)) <= most
     while prod(map(len, choices)) > most and any(len(c) > len(_FEW) for c in choices):
@@ -153,7 +164,7 @@ def _combinations(types: Sequence[str], most: int) -> tuple[list[Array], bool]:
 
 
 def _numbers(element_type: str) -> Array:
-    """All numbers of a type of at most 16 bits."""
+    """Returns all numbers of a type of at most 16 bits."""
     number = NUMBERS[element_type]
     if number.kind == "pred":
         return np.array([False, True])

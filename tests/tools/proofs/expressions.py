@@ -1,8 +1,9 @@
-"""Elementwise expressions that a rule may rewrite: taken from the cases of the optimizer, with other types and other constants.
+"""Elementwise expressions that a rule may rewrite, from the cases of the optimizer.
 
-An expression is an instruction of a case with what it is computed from, if that is elementwise all
-the way to parameters and single numbers. As all cases are read, near misses are among them: what
-another rule leaves alone because of the type may be what this one rewrites.
+An expression is an instruction of a case together with its transitive operands, if they are
+elementwise all the way to parameters and single numbers. Its types and constants are replaced with
+others. Since the cases of all rules are read, there are near misses among the expressions: one rule
+may rewrite an expression that another rule leaves alone because of its type.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from proofs.simplest import simplest
 __all__ = ["Batch", "Expression", "apply_rule", "cases_of_rules", "expressions_of", "is_elementwise", "typed"]
 
 CASES = Path(__file__).parents[2] / "optimizer"
-# More would be many steps away from what the rule looks at.
+# More lines would be many steps away from the instructions that a rule looks at.
 _MOST_LINES = 12
 _NUMBERED = re.compile(r"  i(\d+)[xc]")
 _ATTRIBUTES = re.compile(r"^\S+ = \S+ [\w-]+\([^)]*\)(?P<attributes>.*)$")
@@ -49,26 +50,33 @@ _ATTRIBUTES = re.compile(r"^\S+ = \S+ [\w-]+\([^)]*\)(?P<attributes>.*)$")
 
 
 def is_elementwise(rule: Rule) -> bool:
-    """Whether a rule is about elements: its opcodes are elementwise, and so are those of the operands that it looks for."""
+    """Returns whether a rule is about elements.
+
+    At least one of its opcodes must be elementwise, and so must all opcodes of operands that it
+    looks for.
+    """
     opcodes = [OPS[opcode] for opcode in rule.opcodes]
     return any(ELEMENTWISE in op.traits for op in opcodes) and all(ELEMENTWISE in op.traits for op in rule.operands)
 
 
 @cache
 def cases_of_rules() -> tuple[tuple[str, Module], ...]:
-    """The modules of all cases of the optimizer, with the names of their files."""
+    """Returns the modules of all cases of the optimizer, with the names of their files."""
     return tuple((path.stem, hlotool.parse(case.text)) for path in sorted(CASES.glob("*.hlo")) for case in read_cases(path))
 
 
 @cache
 def _expressions() -> tuple[Expression, ...]:
-    """The different expressions in all cases."""
+    """Returns the distinct expressions in all cases."""
     roots = (x for _, module in cases_of_rules() for computation in module.computations for x in computation.instructions)
     return tuple(dict.fromkeys(expression for x in roots if ELEMENTWISE in x.op.traits and (expression := _expression(x)) is not None))
 
 
 def expressions_of(rule: Rule) -> list[Expression]:
-    """The expressions whose root a rule may replace: those of cases, and the simplest, with all opcodes that the rule names."""
+    """Returns the expressions whose root a rule may replace.
+
+    These are expressions from cases, and the simplest ones of the opcodes that the rule names.
+    """
     operands = {op.name for op in rule.operands}
     result: dict[Expression, None] = {}
     for expression in (*_expressions(), *map(_without_unused, simplest(rule))):
@@ -79,7 +87,7 @@ def expressions_of(rule: Rule) -> list[Expression]:
 
 
 def _without_unused(expression: Expression) -> Expression:
-    """The expression without leaves that nothing uses."""
+    """Returns the expression without unused leaves."""
     used = {len(expression.lines) - 1}
     for k in reversed(range(len(expression.lines))):
         used.update(expression.lines[k].operands if k in used else ())
@@ -89,7 +97,10 @@ def _without_unused(expression: Expression) -> Expression:
 
 
 def _with_directions(expression: Expression) -> Iterator[Expression]:
-    """The expression with all directions of a comparison, in the usual and in the total order."""
+    """Yields the expression with each direction of its comparison, with and without total order.
+
+    An expression that does not have exactly one comparison is yielded unchanged.
+    """
     positions = [k for k, line in enumerate(expression.lines) if line.opcode == "compare"]
     if len(positions) != 1:
         yield expression
@@ -110,7 +121,7 @@ def _expression(root: Instruction) -> Expression | None:
             stack.pop()
             continue
         if x.op.name in ("copy", "reshape"):
-            # They do nothing to elements.
+            # These opcodes do not change elements.
             source = x.operands[0]
             if source in positions:
                 positions[x] = positions[source]
@@ -128,7 +139,7 @@ def _expression(root: Instruction) -> Expression | None:
             return None
         positions[x] = len(lines)
         lines.append(line)
-    # A copy at the root has nothing to say.
+    # Rules do not look at the elements of a copy or reshape, so it is not useful as a root.
     return _with_types(Expression(tuple(lines))) if positions[root] == len(lines) - 1 else None
 
 
@@ -149,11 +160,14 @@ _OWNER = hlotool.parse("ENTRY e { ROOT p = f32[] parameter(0) }")
 
 
 def _with_types(expression: Expression) -> Expression:
-    """The expression with the types t0, t1 and so on in place of its own, so that cases that differ in types only are one."""
+    """Returns the expression with its types replaced by t0, t1 and so on.
+
+    Cases that differ only in types then have the same expression.
+    """
     names = {name: name if name == "pred" and expression.types != ("pred",) else f"t{k}" for k, name in enumerate(expression.types)}
     names.setdefault("pred", "pred")
     numbers = iter(range(100))
-    # Constants are chosen for each type, so their own values only tell them apart.
+    # Constants are chosen for each type, so the numbers here only distinguish them.
     return Expression(
         tuple(
             replace(line, element_type=names[line.element_type], number=None if line.number is None else next(numbers)) for line in expression.lines
@@ -165,7 +179,10 @@ def _with_types(expression: Expression) -> Expression:
 
 
 def typed(expression: Expression, types: Sequence[str], most: int, seed: int = 0) -> Iterator[Expression]:
-    """The expression with these types, and with at most so many choices of constants if there are several."""
+    """Yields the expression with these types and with various constants.
+
+    If there are several constants, at most `most` combinations of them are chosen.
+    """
     names = dict(zip(expression.types, types, strict=True))
     lines = [replace(line, element_type=names.get(line.element_type, line.element_type)) for line in expression.lines]
     positions = expression.constants
@@ -182,7 +199,10 @@ def typed(expression: Expression, types: Sequence[str], most: int, seed: int = 0
 
 
 def _sample(choices: Sequence[Sequence[Number]], most: int, random: Random) -> list[tuple[Number, ...]]:
-    """Each number at least once, if there is room; some combinations consist of equal numbers and of neighbors."""
+    """Returns at most `most` combinations, in which each number occurs at least once if possible.
+
+    Some combinations consist of the k-th choice for each constant.
+    """
     result: dict[tuple[Number, ...], None] = {}
     orders = [random.sample(list(c), len(c)) for c in choices]
     for k in range(max(map(len, choices))):
@@ -196,7 +216,11 @@ def _sample(choices: Sequence[Sequence[Number]], most: int, random: Random) -> l
 
 @cache
 def _special_numbers(element_type: str) -> tuple[Number, ...]:
-    """Numbers of a type on which rules may depend: all of four bits; of others, zeros, limits, small numbers and powers of two."""
+    """Returns numbers of a type on which rules may depend.
+
+    These are all numbers of a type of up to four bits; otherwise zeros, limits, small numbers and
+    powers of two.
+    """
     row = ELEMENT_TYPES[element_type]
     if row.kind == "pred":
         return (0, 1)
@@ -222,7 +246,7 @@ def _special_numbers(element_type: str) -> tuple[Number, ...]:
 
 
 def apply_rule(module: Module, rule: Rule) -> int:
-    """Applies one rule to a module, which it changes; returns how often."""
+    """Applies one rule to a module in place, and returns the number of rewrites."""
     table: dict[OpDef, list[Rule]] = {OPS[opcode]: [rule] for opcode in rule.opcodes}
     with Context(module) as context:
         simplify(context, rule.topic, table)
@@ -230,7 +254,7 @@ def apply_rule(module: Module, rule: Rule) -> int:
 
 
 class Batch:
-    """A module that computes several expressions on the same parameters: those of each type are shared."""
+    """A module that computes several expressions, which share the parameters of each type."""
 
     def __init__(self, expressions: Sequence[Expression], size: int) -> None:
         self.size = size
@@ -248,7 +272,7 @@ class Batch:
         return [name for name, count in sorted(counts.items()) for _ in range(count)]
 
     def text(self) -> str:
-        """The module; the results of expressions that are not valid are left out."""
+        """Returns the text of the module, without the expressions that are not valid."""
         lines, roots, shapes = [], [], []
         numbers: dict[str, int] = {}
         for k, name in enumerate(self.parameters):
@@ -263,7 +287,10 @@ class Batch:
         return "HloModule m\n\nENTRY e {\n" + "\n".join(lines) + "\n}\n"
 
     def _parsed(self) -> Module:
-        """The module, without the expressions whose constants their types do not have. Rules leave other errors alone."""
+        """Returns the module, without the expressions whose constants do not exist in their types.
+
+        Rules do not rewrite expressions with other errors.
+        """
         while True:
             try:
                 return hlotool.parse(self.text())
@@ -276,7 +303,7 @@ class Batch:
                     self.valid[int(match[1])] = False
 
     def fired(self, rule: Rule) -> list[Expression]:
-        """The expressions in which a rule replaces the root."""
+        """Returns the expressions whose root a rule replaces. Changes the module."""
         before = self.module.entry.root.operands
         apply_rule(self.module, rule)
         after = self.module.entry.root.operands

@@ -1,4 +1,4 @@
-"""The guards of rules and passes: conditions on which it depends whether something is changed, each of which can be broken."""
+"""The guards of rules and passes: conditions of rewrites that can be broken for a test."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _HELPERS: dict[str, dict[str, tuple[str, ...]]] = {
     "rules.pad": {"hlotool.optimizer.dimensions": ("are_plain",)},
     "rules.reshape": {"hlotool.optimizer.dimensions": ()},
 }  # fmt: skip
-"""Modules whose functions rules and passes share, each with one of those whose programs show their guards; all functions, or only these."""
+"""For each module with rules or passes, the helper modules whose guards its programs show.
+
+Only the functions in a tuple are included, or all functions if the tuple is empty.
+"""
 
 _MEMORY = 6 << 30
 _EQUIVALENTS = FOLDER / "equivalent.txt"
@@ -38,7 +41,11 @@ _EQUIVALENTS = FOLDER / "equivalent.txt"
 
 @dataclass
 class Guard:
-    """A change of a guard, the module whose programs show it, the function that has it, and the rules or passes that reach the function."""
+    """A guard and a change that breaks it.
+
+    `home` is the module whose programs show the change, `function` contains the guard, and
+    `subjects` lists the rules or passes that reach the function.
+    """
 
     home: str
     mutation: Mutation
@@ -47,12 +54,15 @@ class Guard:
     subjects: list[Subject]
 
     def break_it(self, functions: dict[str, list[FunctionType]]) -> None:
-        """Changes the code of this process, which has these functions."""
+        """Breaks the guard in the functions of this process."""
         Swap(self.mutation, self.classes, self.function, functions)()
 
 
 def guards_of(home: str) -> dict[str, Guard]:
-    """The guards of a Python module with rules or passes, and of its helpers, by function and text, whatever their lines are."""
+    """Returns the guards of a Python module with rules or passes, and of its helpers.
+
+    The keys consist of the function and the change, and do not depend on line numbers.
+    """
     subjects_here, helpers = subjects_of()[home], _HELPERS.get(home.removeprefix("hlotool.optimizer."), {})
     trees = {module: tree_of(module) for module in (home, *helpers)}
     nodes = _references(trees.values())
@@ -71,7 +81,7 @@ def guards_of(home: str) -> dict[str, Guard]:
 
 
 def _references(trees: Iterable[ast.Module]) -> dict[str, set[str]]:
-    """The names that each function, class and constant of some modules mentions."""
+    """Returns the names that each function, class and constant of some modules mentions."""
     names: dict[str, set[str]] = {}
     for tree in trees:
         for owner, classes, function in outermost_functions(tree):
@@ -85,7 +95,10 @@ def _references(trees: Iterable[ast.Module]) -> dict[str, set[str]]:
 
 
 def equivalents(module: str) -> set[str]:
-    """The guards of a module whose changes make no difference, for the reasons that comments in the file give."""
+    """Returns the guards of a module whose change makes no difference.
+
+    Comments in the file that lists them give the reasons.
+    """
     start = f"{module.rpartition('.')[2]}: "
     return {line.removeprefix(start) for line in _EQUIVALENTS.read_text(encoding="utf-8").splitlines() if line.startswith(start)}
 
@@ -100,7 +113,11 @@ def _reached(nodes: dict[str, set[str]], name: str) -> set[str]:
 
 
 def apart(function: Callable[[], None]) -> bool:
-    """Runs a function in a process of its own; returns whether it ends well, without an exception and within limits that it has set itself."""
+    """Runs a function in a process of its own, and returns whether it succeeds.
+
+    It fails if it raises an exception, or if it exceeds the memory limit or a timer that it has set
+    itself.
+    """
     if not (child := os.fork()):
         code = 1
         try:

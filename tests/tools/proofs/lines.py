@@ -1,4 +1,4 @@
-"""Expressions as lists of lines, which are written as HLO for arrays of any size."""
+"""Expressions as lists of lines, which can be written as HLO for arrays of any size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ __all__ = ["Expression", "Line"]
 
 @dataclass(frozen=True)
 class Line:
-    """An instruction of an expression: operands are indices of earlier ones; a parameter has none, and a constant its number."""
+    """An instruction of an expression.
+
+    `operands` contains the indices of earlier lines. Only a constant has a `number`.
+    """
 
     element_type: str
     opcode: str
@@ -23,7 +26,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Expression:
-    """Instructions whose last one is the root; parameters are numbered in order."""
+    """A list of instructions, the last of which is the root; parameters are numbered in order."""
 
     lines: tuple[Line, ...]
 
@@ -34,17 +37,23 @@ class Expression:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The element types in order of appearance; pred only if there is no other, since results of comparisons have it."""
+        """The element types in order of appearance.
+
+        pred is included only if it is the only type, since it is the type of all comparisons.
+        """
         names = tuple(dict.fromkeys(line.element_type for line in self.lines))
         return tuple(name for name in names if name != "pred") or names
 
     @property
     def constants(self) -> tuple[int, ...]:
-        """The indices of constants."""
+        """The indices of the constants."""
         return tuple(k for k, line in enumerate(self.lines) if line.opcode == "constant")
 
     def text(self, prefix: str, size: int) -> list[str]:
-        """The instructions on arrays of `size` elements, without the parameters, which are called p0, p1 and so on, after their type."""
+        """Returns the instructions on arrays of `size` elements, without the parameters.
+
+        The names of parameters consist of the type and a number, such as f32_p0 and f32_p1.
+        """
         names, text = [], []
         seen: dict[str, int] = {}
         for k, line in enumerate(self.lines):
@@ -66,7 +75,7 @@ class Expression:
 
 
 def spelled(element_type: str, number: Number | None) -> str:
-    """A number as it is written in a literal."""
+    """Returns a number as it is written in a literal."""
     if element_type == "pred":
         return "true" if number else "false"
     return repr(number) if ELEMENT_TYPES[element_type].kind != "complex" else f"({number}, 0)"

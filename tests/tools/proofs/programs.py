@@ -1,4 +1,7 @@
-"""Random instructions that call computations, or combine elements: the rest of `shapes`; importing it registers them."""
+"""Random instructions that call computations or combine elements.
+
+They complement those in `shapes`; importing this module registers them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ _COMBINERS = {"pred": ("and", "or"), "c64": ("add", "multiply")}
 
 
 def _combiner(p: Program, element_type: str) -> str:
-    """The name of a computation that combines two elements, and a number that is often neutral for it."""
+    """Adds a computation that combines two elements, and returns its name."""
     opcode = p.random.choice(_COMBINERS.get(element_type, ("add", "maximum", "minimum", "multiply")))
     name = f"f{len(p.computations)}"
     scalar = f"{element_type}[]"
@@ -81,7 +84,7 @@ def convolution(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
 
 @maker("gather")
 def gather(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
-    """Slices of an array along its first dimension, or all of it, for each index of a vector."""
+    """Gathers slices of an array along its first dimension, or the whole array, for each index."""
     count, rest = (sizes[0], sizes[1:]) if sizes else (1, ())
     if not sizes:
         raise Undrawable
@@ -141,7 +144,7 @@ def _tuple(shapes: list[tuple[str, Sizes]]) -> str:
 
 
 def _two(p: Program, element_type: str, sizes: Sizes) -> list[tuple[str, Sizes]]:
-    """The shapes of a pair; the first is the one that is asked for, the other often the same."""
+    """Returns the shapes of a pair: the given shape, and another one that is often the same."""
     return [(element_type, sizes), (element_type, sizes) if p.chance(0.6) else (p.type(), p.sizes())]
 
 
@@ -172,7 +175,10 @@ def get_tuple_element(p: Program, element_type: str, sizes: Sizes, depth: int) -
 
 
 def _pair_lines(p: Program, shapes: list[tuple[str, Sizes]]) -> list[str]:
-    """The lines of a computation that takes a pair and returns one: elements as they are, changed, exchanged, or constants."""
+    """Returns the lines of a computation that takes a pair and returns one.
+
+    The elements are unchanged, changed, exchanged, or replaced with constants.
+    """
     lines = [f"p = {_tuple(shapes)} parameter(0)", *(f"e{k} = {shape(*s)} get-tuple-element(p), index={k}" for k, s in enumerate(shapes))]
     names = ["e0", "e1"]
     if shapes[0] == shapes[1] and p.chance(0.4):
@@ -226,7 +232,7 @@ def conditional(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
 
 
 def _loop_of_pair(p: Program, shapes: list[tuple[str, Sizes]], depth: int) -> str:
-    """A loop whose state is a pair and a counter, with few iterations."""
+    """Adds a loop of a few iterations whose state is a pair and a counter."""
     state = [*shapes, ("s32", ())]
     text = _tuple(state)
     count = p.random.choice((0, 0, 1, 1, 2, 3))

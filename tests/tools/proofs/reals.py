@@ -1,7 +1,8 @@
-"""Rules of fast math over the real numbers: both sides are equal where both are defined, by an SMT solver.
+"""Proofs of fast-math rules over the real numbers, by an SMT solver.
 
-Constants are the real numbers that they stand for, and conversions between floats keep the number.
-The exponential is known by two laws: that of a sum is a product, and the logarithm is its inverse.
+A proof shows that both sides are equal wherever both are defined. Constants are the real numbers
+that they represent, and conversions between floats do not change the number. The solver knows two
+laws of the exponential: the exponential of a sum is a product, and the logarithm is its inverse.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ _EXPONENTIAL, _LOGARITHM = (z3.Function(name, z3.RealSort(), z3.RealSort()) for 
 
 
 class _Unmodelled(Exception):
-    """An operation or number that is not real."""
+    """Raised for an operation or a number that has no counterpart among the real numbers."""
 
 
 class _Model:
-    """Terms of instructions, and what must hold for them to be defined."""
+    """Terms for instructions, and the conditions under which they are defined."""
 
     def __init__(self) -> None:
         self.conditions: list[Any] = []
 
     def root(self, x: Any) -> Any:
-        """The number that is not negative and has this square."""
+        """Returns the nonnegative number with this square."""
         root = z3.FreshReal("root")
         self.conditions += [root >= 0, root * root == x]
         return root
@@ -77,7 +78,7 @@ class _Model:
         return functions[opcode](*operands)
 
     def value(self, root: Instruction, instructions: tuple[Instruction, ...]) -> Any:
-        """The term of an instruction, given all of its computation in order."""
+        """Returns the term for an instruction, given its whole computation in order."""
         values: dict[Instruction, Any] = {}
         for x in instructions:
             number = constant_value(x) if x.shape.is_array else None
@@ -93,7 +94,10 @@ class _Model:
 
 
 def prove(rule: Rule) -> Proof:
-    """Asks the solver about all expressions of f32 that a rule replaces; conversions go to f16 and back."""
+    """Queries the solver about all expressions of f32 that a rule replaces.
+
+    A second type, for conversions, is f16, and a third is f64.
+    """
     proof = Proof(rule)
     for expression in expressions_of(rule):
         if "pred" in (expression.parameters or ("pred",)):
@@ -118,7 +122,7 @@ def _ask(proof: Proof, x: Expression) -> None:
     solver.set("rlimit", _LIMIT)
     solver.add(*model.conditions)
     if solver.check() == z3.unsat:
-        # Such as a division by zero.
+        # The conditions contradict each other, for example because of a division by zero.
         proof.unanswered.append("not defined")
         return
     solver.add(first != second)

@@ -1,4 +1,4 @@
-"""How each rule is proved: what the tests find, and the file in which it is written down for the documentation."""
+"""The proofs of each rule: functions that prove it, and the file that records the results."""
 
 from __future__ import annotations
 
@@ -28,21 +28,24 @@ __all__ = [
 
 FILE = CASES / "proofs.json"
 HAS_SOLVER = find_spec("z3") is not None
-# The environment variable HLOTOOL_PROOFS multiplies what is tried, for longer runs.
+# The environment variable HLOTOOL_PROOFS multiplies the number of attempts, for longer runs.
 EFFORT = int(os.environ.get("HLOTOOL_PROOFS", "1"))
 _CONSTANTS, _ASSIGNMENTS, _COMBINATIONS = 12, 1500, 1 << 17
 _STEPS, _QUESTIONS = 2_000_000, 3
 _OF_VALUES = frozenset({"nnan", "ninf", "nsz"})
-"""The flags that exclude values, or the signs of zeros; the others allow other rounding."""
+"""The flags that exclude values or the signs of zeros; all other flags allow different rounding."""
 
 
 def is_about_elements(rule: Rule) -> bool:
-    """Whether a rule is to be proved for all numbers of small types, and with the solver, apart from what its flags exclude."""
+    """Returns whether a rule is to be proved for all numbers of small types, and with the solver.
+
+    Values that the flags of the rule exclude need no proof.
+    """
     return rule.flags <= _OF_VALUES and is_elementwise(rule)
 
 
 def is_about_reals(rule: Rule) -> bool:
-    """Whether a rule is to be proved over the real numbers, since results are rounded otherwise."""
+    """Returns whether a rule is to be proved over the real numbers, since it changes rounding."""
     return not rule.flags <= _OF_VALUES and is_elementwise(rule)
 
 
@@ -51,7 +54,7 @@ def on_all_numbers(rule: Rule) -> Proof:
 
 
 def with_solver(rule: Rule) -> Proof:
-    # What needs the solver is imported where there is one.
+    # The import fails if the solver is not installed.
     from proofs import symbolic
 
     return symbolic.prove(rule, _STEPS * EFFORT, _QUESTIONS * EFFORT)
@@ -65,12 +68,12 @@ def over_the_reals(rule: Rule) -> Proof:
 
 @cache
 def recorded() -> dict[str, dict[str, Any]]:
-    """By the name of a rule, its proofs as they are written down."""
+    """Returns the recorded proofs by the names of rules."""
     rows: dict[str, dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
     return rows
 
 
 def write(rows: Mapping[str, Mapping[str, Any]]) -> None:
-    """Writes the proofs down, a line for each rule."""
+    """Writes the file of recorded proofs, one line per rule."""
     lines = [f"  {json.dumps(name)}: {json.dumps(rows[name])}" for name in sorted(rows)]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -1,15 +1,15 @@
-"""Recorded proofs: programs at the guards of rules and passes, and what a rule or a pass does to each of them.
+"""Recorded proofs: programs that need the guards of rules and passes, with expected results.
 
-The files in `tests/optimizer/proofs` hold the programs, one file for each module with rules or
+The files in `tests/optimizer/proofs` contain the programs, one file for each module with rules or
 passes. A program begins with lines such as
 
     // rule add-of-negation: 1 rewrite, leaves 4 instructions, 3 operands, 2 attributes
     // wrong: _has_sign: `f(x)` is always True
 
-The first names the rule or pass, how often it rewrites the program, and how large the program is
-afterwards. Each of the others names a guard that the program needs: a change of the code with which
-the result is `wrong`, or with which the program is rewritten `otherwise` than it should be.
-`prove_guards.py` finds the programs and writes the files.
+The first line gives the rule or pass, the number of its rewrites, and the size of the program
+afterward. Each other line names a guard that the program needs, as a change to the code: with that
+change, the result is `wrong`, or the program is rewritten `otherwise`, that is, differently from
+the unchanged code. `prove_guards.py` finds the programs and writes the files.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ _HEAD = re.compile(r"// (?P<kind>rule|pass) (?P<name>\S+): (?P<count>\d+) rewrit
 _GUARD = re.compile(r"// (?P<how>wrong|otherwise): (?P<guard>[^\n]+)\n")
 _REPLICAS = re.compile(r"(?:replica_count|num_partitions)=[2-9]")
 _INPUTS = 3
-# These passes round otherwise.
+# These passes change rounding.
 _ROUNDING = ("expand-batch-norm", "expand-logistic")
-# Limits that small programs reach, on the size of constants that are computed, and on the
-# iterations of loops that are unrolled.
+# The limits on the size of computed constants and on the iterations of unrolled loops are so low
+# that small programs reach them.
 _OPTIONS = OptimizeOptions(frozenset(FAST_MATH), max_constant_bytes=1024, max_unrolled_iterations=4)
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A rule or a pass, and how it is applied to a module."""
+    """A rule or a pass that can be applied to a module."""
 
     kind: str
     name: str
@@ -74,7 +74,7 @@ class Subject:
 
     @property
     def module(self) -> str:
-        """The Python module that defines it."""
+        """The Python module that defines the rule or pass."""
         rule = self.rule
         return rule.rewrite.__module__ if rule is not None else f"hlotool.optimizer.{BUILT_IN[self.name][0]}"
 
@@ -88,7 +88,7 @@ class Subject:
         return self.rule.flags if self.rule is not None else frozenset()
 
     def apply(self, module: Module) -> tuple[Module, int]:
-        """The module after the rule or pass, and the number of rewrites."""
+        """Returns the module after the rule or pass, and the number of rewrites."""
         rule, after = self.rule, copy(module)
         if rule is not None:
             count = apply_rule(after, rule)
@@ -97,7 +97,7 @@ class Subject:
         report, run = Report(), PASSES[self.name]
         with Context(after, _OPTIONS, report) as context:
             if run(context) != (report.count > 0):
-                raise AssertionError("the pass does not say truly whether it has changed something")
+                raise AssertionError("the pass does not report correctly whether it changed something")
             count = report.count
             if run(context):
                 raise AssertionError("a second run changes something")
@@ -110,11 +110,11 @@ class Subject:
 
 def _require_unchanged(module: Module, after: Module, *, when: bool) -> None:
     if when and str(after) != str(module):
-        raise AssertionError("the module changes though it should not")
+        raise AssertionError("the module changes although it should not")
 
 
 def _check_one(run: Pass, module: Module) -> None:
-    """Raises AssertionError if a pass does not make a single rewrite, and say so, when one is allowed."""
+    """Raises AssertionError unless a pass limited to one rewrite makes and reports it."""
     report, after = Report(1), copy(module)
     with Context(after, _OPTIONS, report) as context:
         is_changed = run(context)
@@ -124,9 +124,11 @@ def _check_one(run: Pass, module: Module) -> None:
 
 
 def _check_limits(run: Pass, module: Module, *, without_flags: bool) -> None:
-    """Raises AssertionError if a pass changes a module when no rewrites are allowed, or what the module runs when no computation may be changed.
+    """Raises AssertionError if a pass does not respect its limits.
 
-    A pass that changes rounding must not change a module without flags, either.
+    It must not change the module if no rewrites are allowed, or the computations that the module
+    runs if no computation may be changed. Without fast-math flags, a pass that changes rounding
+    must not change the module, either.
     """
     for limits in (replace(_OPTIONS, bisect_limit=0), *([replace(_OPTIONS, fast_math=frozenset())] if without_flags else [])):
         after = copy(module)
@@ -138,12 +140,12 @@ def _check_limits(run: Pass, module: Module, *, without_flags: bool) -> None:
     with Context(after, replace(_OPTIONS, only=frozenset({"no such computation"}))) as context:
         run(context)
     if size_of(after) != size_of(module):
-        raise AssertionError("the pass changes a computation that is not one of those to optimize")
+        raise AssertionError("the pass changes a computation that it is not allowed to change")
 
 
 @dataclass
 class Program:
-    """A recorded program: the text, what happens to it, and the guards that it needs."""
+    """A recorded program: its text, the expected result, and the guards that the program needs."""
 
     subject: Subject
     text: str
@@ -162,7 +164,7 @@ def _plural(count: int, noun: str) -> str:
 
 
 def apply_rule(module: Module, rule: Rule) -> int:
-    """Applies one rule to a module, which it changes; returns how often."""
+    """Applies one rule to a module in place, and returns the number of rewrites."""
     with Context(module) as context:
         simplify(context, rule.topic, {OPS[opcode]: [rule] for opcode in rule.opcodes})
     return context.report.count
@@ -170,7 +172,7 @@ def apply_rule(module: Module, rule: Rule) -> int:
 
 @cache
 def subjects_of() -> dict[str, list[Subject]]:
-    """The rules and passes by the Python modules that define them."""
+    """Returns the rules and passes by the Python modules that define them."""
     result: dict[str, list[Subject]] = {}
     subjects = [Subject("rule", name) for name, rule in all_rules().items() if rule.is_built_in]
     subjects += [Subject("pass", name) for name, (module, _) in BUILT_IN.items() if module.startswith("passes.")]
@@ -188,7 +190,7 @@ def _path(module: str) -> Path:
 
 
 def read_programs(module: str) -> list[Program]:
-    """The recorded programs of a Python module with rules or passes."""
+    """Returns the recorded programs of a Python module with rules or passes."""
     path = _path(module)
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     return [_program(part) for part in text.split(_SEPARATOR) if part]
@@ -205,16 +207,16 @@ def _program(part: str) -> Program:
 
 
 def write_programs(module: str, programs: list[Program]) -> None:
-    """Writes the programs of a Python module that show something."""
+    """Writes the file of recorded programs of a Python module."""
     FOLDER.mkdir(exist_ok=True)
     _path(module).write_text(_SEPARATOR.join(map(str, programs)), encoding="utf-8")
 
 
-# ---- what happens to a program --------------------------------------------------------------------------------------------------
+# ---- replaying a program ---------------------------------------------------------------------------------------------------------
 
 
 def replay(program: Program) -> str | None:
-    """What is not as recorded, or wrong; None if all is well."""
+    """Returns a description of a result that is wrong or not as recorded, or None."""
     module = hlotool.parse(program.text)
     try:
         after, count = program.subject.apply(module)
@@ -226,7 +228,7 @@ def replay(program: Program) -> str | None:
 
 
 def size_of(module: Module) -> str:
-    """The size of what the entry computation runs."""
+    """Returns the size of the entry computation and all computations that it reaches, as text."""
     reached, stack = {module.entry}, [module.entry]
     while stack:
         fresh = {called for x in stack.pop().instructions for called in x.called} - reached
@@ -238,22 +240,25 @@ def size_of(module: Module) -> str:
 
 
 def errors_of(module: Module) -> list[Diagnostic]:
-    """The errors of a module, in which element types may be mixed as the optimizer allows it."""
+    """Returns a module's errors; element types may be mixed, as the optimizer allows."""
     return [d for d in hlotool.verify(module, VerifyModes(allow_mixed_precision=True)) if d.severity == "error"]
 
 
 def fault(subject: Subject, module: Module, after: Module) -> str | None:
-    """How the result of a rule or pass is wrong: not valid, or not equal in a run; None if it is right."""
+    """Returns the reason why the result of a rule or pass is wrong, or None.
+
+    A result is wrong if it is not valid, or if it computes different values.
+    """
     known = {d.code for d in errors_of(module)}
     try:
         again = hlotool.parse(hlotool.to_text(after))
     except HlotoolError as error:
-        return f"not valid any more: {error}"
+        return f"no longer valid: {error}"
     errors = [d for d in errors_of(again) if d.code not in known]
     if errors:
-        return f"not valid any more: {errors[0]}"
+        return f"no longer valid: {errors[0]}"
     if any(not _is_json(x.backend_config) for x in after.all_instructions()) and all(_is_json(x.backend_config) for x in module.all_instructions()):
-        return "a configuration is no JSON any more"
+        return "a configuration is no longer JSON"
     if subject.flags or subject.name in _ROUNDING:
         return _difference(module, after, _integers, same_up_to_rounding)
     return _difference_on_devices(module, after) if _REPLICAS.search(hlotool.to_text(module)) else _difference(module, after, _special, same_bits)
@@ -267,7 +272,10 @@ def _is_json(text: str | None) -> bool:
 
 
 def _integers(module: Module, seed: int) -> tuple[Value, ...]:
-    """Random arguments that are small positive integers, also where they are floats, so that sums, products and conversions are not rounded."""
+    """Returns random arguments whose floats are small positive integers.
+
+    Sums, products and conversions of such floats are not rounded.
+    """
     arguments = random_arguments(module, seed)
     return tuple(with_leaves(p.shape, [_rounded(leaf) for leaf in leaves(x)]) for p, x in zip(module.entry.parameters, arguments, strict=True))
 
@@ -286,7 +294,7 @@ def _special(module: Module, seed: int) -> tuple[Value, ...]:
 def _difference(
     before: Module, after: Module, inputs: Callable[[Module, int], tuple[Value, ...]], same: Callable[[Array, Array], bool]
 ) -> str | None:
-    """Where results, or what goes to the host, differ on a few inputs."""
+    """Returns the first difference of results, or of data sent to the host, on a few inputs."""
     for seed in range(_INPUTS):
         arguments = inputs(before, seed)
         try:

@@ -1,8 +1,8 @@
-"""Finds programs that show that each guard of a rule or pass is needed: with the guard changed, the program goes wrong, or is rewritten otherwise.
+"""Finds programs that show that each guard of a rule or pass is needed.
 
-Candidates are the cases of the optimizer, near misses of them, and programs that are generated for
-a rule. Each changed guard is tried in a process of its own, so that nothing that it has left behind
-in a cache outlives it.
+With the guard changed, the program becomes wrong or is rewritten differently. Candidates are
+the cases of the optimizer, near misses of them, and programs that are generated for a rule or pass.
+Each changed guard is tried in a process of its own, so that it leaves nothing behind in caches.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _TYPES = ("pred", "s8", "u8", "f32", "f8e8m0fnu", "c64", "s32", "bf16")
 
 @dataclass
 class Candidate:
-    """A program, and what the unchanged code makes of it."""
+    """A program, and the result of the unchanged code for it."""
 
     subject: Subject
     text: str
@@ -69,7 +69,10 @@ def _candidate(subject: Subject, text: str, module: Module) -> Candidate:
 
 
 def _texts(module: str, subjects: Sequence[Subject], stage: int) -> Iterator[tuple[Sequence[Subject], str]]:
-    """Texts of programs with the subjects to which they are given; each stage has many more than the one before."""
+    """Yields the text of programs, each with the rules and passes to try it with.
+
+    Each stage has many more programs than the previous one.
+    """
     topics = {module.rpartition(".")[2], *(subject.name for subject in subjects)}
     cases = [(path.stem, _COMMENT.sub("", case.text)) for path in sorted(CASES.glob("*.hlo")) for case in read_cases(path)]
     own = sorted((text for stem, text in cases if stem in topics), key=len)
@@ -95,7 +98,7 @@ def _generated(subject: Subject, seeds: range) -> Iterator[str]:
             types = random.choices(_TYPES, k=len(x.types))
             yield from (Batch([y], 4).text() for y in islice(typed(x, types, 2, random.randrange(1000)), 2))
     else:
-        # If an opcode cannot be drawn, there are no programs at all.
+        # If no opcode of a rule can be drawn, there are no programs for it.
         with suppress(Undrawable):
             yield from (program_for(rule, seed) for seed in seeds)
 
@@ -104,7 +107,7 @@ def _generated(subject: Subject, seeds: range) -> Iterator[str]:
 
 
 class Search:
-    """The candidates for the rules or passes of a Python module, and the guards that they were seen to need."""
+    """A search for programs that need the guards of the rules or passes of a Python module."""
 
     def __init__(self, module: str) -> None:
         self.module = module
@@ -115,7 +118,7 @@ class Search:
         self.shared = mmap.mmap(-1, 8)
 
     def add_candidates(self, stage: int) -> None:
-        """Adds those of a stage; the unchanged code is applied to them."""
+        """Adds the candidates of a stage, after applying the unchanged code to each."""
         seen = {(x.subject, x.text) for candidates in self.by_subject.values() for x in candidates}
         for subjects, text in _texts(self.module, list(self.by_subject), stage):
             try:
@@ -127,12 +130,15 @@ class Search:
             for subject in subjects:
                 if (subject, text) not in seen:
                     seen.add((subject, text))
-                    # Those with which the unchanged code cannot cope are a matter of other tests.
+                    # Other tests find the programs that the unchanged code handles incorrectly.
                     with suppress(AssertionError):
                         self.by_subject[subject].append(_candidate(subject, text, parsed))
 
     def find(self, key: str) -> str | None:
-        """Looks for a program that needs a guard: "wrong" or "otherwise"; None if there is none."""
+        """Looks for a program that needs a guard.
+
+        Returns "wrong" or "otherwise", as in recorded programs, or None if no program is found.
+        """
         guard = self.guards[key]
         candidates = [x for subject in guard.subjects for x in self.by_subject[subject]]
         candidates.sort(key=lambda x: -x.shown)
@@ -145,12 +151,15 @@ class Search:
             return None
         candidate = candidates[number]
         self.found[key] = candidate, _HOW[how]
-        # Programs that have shown something are tried first from now on, so that few are recorded.
+        # Programs that need one guard are tried first for other guards, so that few are recorded.
         candidate.shown += 1
         return _HOW[how]
 
     def _try(self, guard: Guard, candidates: Sequence[Candidate]) -> None:
-        """Writes into the shared memory how, and for which candidate, it shows that a guard is broken; a wrong result is the better answer."""
+        """Looks for a candidate that shows that a guard is broken, preferably by a wrong result.
+
+        Writes the kind of the result and the number of the candidate into the shared memory.
+        """
         try:
             guard.break_it(self.functions)
         except CannotMutate:
@@ -169,7 +178,7 @@ class Search:
             if now is not None and now.outcome == x.outcome:
                 continue
             if x.count and fault(x.subject, x.module, x.after) is not None:
-                # The unchanged code is wrong already.
+                # The result is wrong even with the unchanged code.
                 continue
             faults += 1
             is_wrong = now is None or fault(x.subject, x.module, now.after) is not None
@@ -182,7 +191,10 @@ class Search:
                 self.shared[:8] = struct.pack("II", _OTHERWISE, number)
 
     def programs(self) -> list[Program]:
-        """The programs that were found, with the guards that need them; and one that each other rule or pass rewrites."""
+        """Returns the programs found, each with the guards that it needs.
+
+        Also returns one program for each rule or pass that would otherwise have none.
+        """
         result: dict[int, Program] = {}
         needed = {x.subject for x, _ in self.found.values()}
         for candidates in (candidates for subject, candidates in self.by_subject.items() if subject not in needed):

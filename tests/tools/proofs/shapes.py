@@ -1,9 +1,9 @@
-"""Random instructions of given result shapes, for rules about how elements are arranged: both sides must compute the same.
+"""Random instructions with given result shapes, for rules that rearrange elements.
 
-For each opcode, a function draws its operands and attributes such that the result has a given
-element type and given sizes; operands are again drawn in this way. Sizes 0 and 1, scalars, negative
-and interior padding, strides, operands that occur twice, constants, iotas, other layouts, narrow
-and complex element types are among what is drawn.
+For each opcode, a function draws operands and attributes such that the result has a given element
+type and given sizes; the operands are drawn in the same way. The programs contain sizes 0 and 1,
+scalars, negative and interior padding, strides, operands that occur twice, constants, iotas, other
+layouts, and narrow and complex element types.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from hlotool.optimizer.registry import Rule
 __all__ = ["MAKERS", "Program", "Undrawable", "program_for"]
 
 TYPES = ("f32", "s32", "pred", "f16", "s8", "u8", "bf16", "f8e5m2", "u4", "s4", "c64", "f64", "u32")
-# Operands may have different ones of these.
+# An operand with one of these types may instead get another of these types.
 _MIXED = ("f32", "bf16", "f16")
 Sizes = tuple[int, ...]
 
 
 class Undrawable(Exception):
-    """There is no instruction of this opcode with this result; draw again."""
+    """Raised if no instruction with this opcode can have this result; draw again."""
 
 
 class Program:
-    """A module that grows instruction by instruction. `wanted` are the opcodes that operands of the root should have."""
+    """A module under construction; `wanted` lists preferred opcodes for operands of the root."""
 
     def __init__(self, random: Random, wanted: Sequence[str] = ()) -> None:
         self.random = random
@@ -67,7 +67,7 @@ class Program:
     # ---- instructions ----
 
     def add(self, text: str, element_type: str, sizes: Sizes, *, layout: bool = True) -> str:
-        """A new instruction; now and then with another layout."""
+        """Adds an instruction, now and then with another layout, and returns its name."""
         name = f"x{len(self.types)}"
         order = ""
         if layout and len(sizes) > 1 and self.chance(0.05):
@@ -78,18 +78,18 @@ class Program:
         return name
 
     def parameter(self, element_type: str, sizes: Sizes) -> str:
-        """A parameter: a new one, or one that there is."""
+        """Adds a parameter, and returns its name."""
         self.parameters += 1
         return self.add(f"parameter({self.parameters - 1})", element_type, sizes, layout=False)
 
     def scalar(self, element_type: str, number: int | None = None) -> str:
-        """A constant."""
+        """Adds a constant, and returns its name."""
         value = self.random.choice((0, 1, 2, 3, 0, 1, 7)) if number is None else number
         text = ("true" if value % 2 else "false") if element_type == "pred" else f"({value}, 0)" if element_type[0] == "c" else str(value)
         return self.add(f"constant({text})", element_type, ())
 
     def leaf(self, element_type: str, sizes: Sizes) -> str:
-        """A value that exists, a parameter, one number everywhere, or an iota."""
+        """Returns an existing value, a new parameter, a constant, a broadcast, or an iota."""
         known = self.values.get((element_type, sizes), [])
         if known and self.chance(0.4):
             return self.random.choice(known)
@@ -98,7 +98,7 @@ class Program:
         return self.make(self.random.choice(("constant", "iota", "broadcast")), element_type, sizes, 0)
 
     def operand(self, element_type: str, sizes: Sizes, depth: int) -> str:
-        """An operand: mostly of the opcodes that are wanted."""
+        """Returns an operand, preferably with one of the wanted opcodes."""
         if element_type in _MIXED and self.chance(0.03):
             element_type = self.random.choice(_MIXED)
         if depth <= 0:
@@ -120,7 +120,7 @@ class Program:
         return self.leaf(element_type, sizes)
 
     def make(self, opcode: str, element_type: str, sizes: Sizes, depth: int) -> str:
-        """An instruction of this opcode and result. Raises Undrawable if there is none."""
+        """Adds an instruction with this opcode and result. Raises Undrawable if there is none."""
         maker = MAKERS.get(opcode)
         if maker is not None:
             return maker(self, element_type, sizes, depth)
@@ -134,7 +134,7 @@ class Program:
 
 
 def shape(element_type: str, sizes: Sizes) -> str:
-    """A shape as it is written; tuples and shapes with dynamic sizes are already."""
+    """Returns the text of a shape; `element_type` may already be a whole shape."""
     return element_type if "[" in element_type or element_type.startswith("(") else f"{element_type}[{','.join(map(str, sizes))}]"
 
 
@@ -143,7 +143,10 @@ def dims(numbers: Sequence[int]) -> str:
 
 
 def program_for(rule: Rule, seed: int) -> str:
-    """A module whose root is an instruction that the rule may replace, and whose operands have the opcodes that it looks for, as far as possible."""
+    """Returns a module whose root is an instruction that the rule may replace.
+
+    If possible, the operands have the opcodes that the rule looks for.
+    """
     random = Random(f"{rule.name} {seed}")
     wanted = tuple(op.name for op in rule.operands)
     opcodes = [opcode for opcode in rule.opcodes if opcode in MAKERS or opcode in _EXACT]
@@ -164,7 +167,7 @@ def program_for(rule: Rule, seed: int) -> str:
 
 
 def _add_user(program: Program, root: str) -> None:
-    """A tuple of the root and of another value, which has another user then."""
+    """Adds a tuple of the root and another value, which gives that value another user."""
     names = [root, program.random.choice(list(program.types))]
     types = [shape(*program.types[name]) for name in names]
     program.add(f"tuple({', '.join(names)})", f"({', '.join(types)})", ())
@@ -189,12 +192,13 @@ _COMMON = (
     "select", "convert",
 )  # fmt: skip
 
-# NumPy's functions, such as the cosine, may round otherwise at other places of an array.
+# NumPy's other functions, such as the cosine, may round differently depending on the position in
+# an array.
 _EXACT = tuple("abs add and ceil divide floor maximum minimum multiply negate not or popcnt shift-left sign subtract xor".split())
 
 
 def elementwise(p: Program, opcode: str, element_type: str, sizes: Sizes, depth: int) -> str:
-    """An operation on arrays of one type. Where types differ, there is a maker."""
+    """Adds an operation on arrays of one type; MAKERS handles opcodes with several types."""
     names = [p.operand(element_type, sizes, depth) for _ in range(OPS[opcode].arity)]
     return p.add(f"{opcode}({', '.join(names)})", element_type, sizes)
 
@@ -279,7 +283,7 @@ def reshape(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
 
 
 def _same_count(p: Program, sizes: Sizes) -> Sizes:
-    """Sizes with as many elements: with ones, with merged, or with split dimensions."""
+    """Returns sizes for as many elements, with dimensions added, removed, merged or split."""
     result = list(sizes)
     for _ in range(p.random.choice((1, 1, 2, 3))):
         choice = p.random.choice("aarrms")
@@ -387,7 +391,7 @@ def concatenate(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
 
 
 def _neighbors(p: Program, element_type: str, sizes: Sizes, k: int, pieces: Sequence[int], depth: int) -> list[str]:
-    """Slices of one array that continue each other, at least mostly."""
+    """Adds slices of one array that are usually adjacent, and returns their names."""
     start, stride = p.random.choice((0, 0, 1)), p.random.choice((1, 1, 2))
     source = p.operand(element_type, (*sizes[:k], start + sizes[k] * stride + 1, *sizes[k + 1 :]), 0)
     names, at = [], start

@@ -1,7 +1,8 @@
-"""The simplest expressions of the opcodes that a rule names: of parameters and constants, of the same twice, and one within the other.
+"""The simplest expressions with the opcodes that a rule names.
 
-They are what a rule looks for, and what it must not take for that: the operand that it looks for in
-another place, or another operand twice.
+Their operands are parameters, constants, the same value twice, or another of the opcodes. Some of
+them match the rule, and others only resemble a match: the operand that the rule looks for is in
+another position, or another operand occurs twice.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from proofs.lines import Expression, Line
 
 __all__ = ["simplest"]
 
-# Rules of more opcodes are about one operation, at least those of two operands.
+# A rule that has more opcodes and names no operands is not tried on nested binary operations.
 _MOST_OPCODES = 8
 _OF_SEVERAL_TYPES = ("compare", "convert", "bitcast-convert", "complex", "real", "imag", "is-finite", "stochastic-convert", "reduce-precision")
 _A, _B, _C, _D = Line("t0", "parameter"), Line("t0", "parameter"), Line("t0", "constant", number=0), Line("t0", "constant", number=1)
@@ -23,7 +24,7 @@ _P, _Q, _K = Line("pred", "parameter"), Line("pred", "parameter"), Line("pred", 
 
 
 def simplest(rule: Rule) -> Iterator[Expression]:
-    """The expressions for one rule."""
+    """Yields the expressions for one rule."""
     inner = [op.name for op in rule.operands]
     for root in rule.opcodes:
         if root in _SPECIAL:
@@ -40,13 +41,13 @@ def simplest(rule: Rule) -> Iterator[Expression]:
 
 
 def _is_simple(opcode: str) -> bool:
-    """Whether all operands and the result have one type, and there are one or two operands."""
+    """Returns whether an opcode has one or two operands, of the same type as the result."""
     op = OPS[opcode]
     return ELEMENTWISE in op.traits and op.arity in (1, 2) and opcode not in _OF_SEVERAL_TYPES
 
 
 def _nested(root: str, inner: str) -> Iterator[Expression]:
-    """Expressions whose root has an operand of the opcode `inner`."""
+    """Yields expressions whose root has an operand with the opcode `inner`."""
     if OPS[inner].arity == 1:
         yield Expression((_A, Line("t0", inner, (0,)), Line("t0", root, (1,) * OPS[root].arity)))
     if OPS[inner].arity == 1 and OPS[root].arity == 2:
@@ -65,7 +66,7 @@ def _nested(root: str, inner: str) -> Iterator[Expression]:
             yield from (Expression((*lines, Line("t0", root, positions))) for positions in ((2, 3), (3, 2)))
 
 
-# ---- opcodes whose operands have several types, or of which there are three ------------------------------------------------
+# ---- opcodes with operands of several types, or with three operands --------------------------------------------------------
 
 
 def _selects(inner: list[str]) -> Iterator[Expression]:

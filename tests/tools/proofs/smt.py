@@ -1,8 +1,9 @@
-"""A model of HLO's elementwise operations for the SMT solver Z3, and proofs with it that two instructions compute the same.
+"""A model of HLO's elementwise operations for the SMT solver Z3, and proofs that use the model.
 
-Integers are bit vectors, pred is Bool, and floats are numbers of Z3's theory of IEEE 754, in which
-all NaNs are one. The bits of a float are known if it is a parameter, a constant, or made of bits.
-What is not modelled, such as the cosine, raises Unmodelled.
+A proof shows that two instructions compute the same value. Integers are bit vectors, pred is Bool,
+and floats are numbers of Z3's theory of IEEE 754, which has only one NaN. The bits of a float are
+known if it is a parameter, a constant, or converted from bits. Operations that are not modeled,
+such as the cosine, raise Unmodelled.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _PARTS = {"c64": "f32", "c128": "f64"}
 
 
 class Unmodelled(Exception):
-    """An operation that the model lacks."""
+    """Raised for an operation that the model lacks."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """An element: a term, and for floats the bits if they are known. Complex numbers have two parts."""
+    """An element: a term, and the bits of a float if known. Complex numbers have two parts."""
 
     row: ElementType
     term: Any
@@ -54,7 +55,7 @@ def _sort(row: ElementType) -> Any:
 
 
 def parameter(name: str, element_type: str) -> Value:
-    """Any number of a type."""
+    """Returns a variable for any number of a type."""
     row = ELEMENT_TYPES[element_type]
     if element_type in _PARTS:
         return Value(row, None, parts=tuple(parameter(f"{name}.{k}", _PARTS[element_type]) for k in range(2)))
@@ -64,7 +65,7 @@ def parameter(name: str, element_type: str) -> Value:
 
 
 def known(element_type: str, number: Number) -> Value:
-    """A number."""
+    """Returns the value of a known number."""
     row = ELEMENT_TYPES[element_type]
     if row.kind == "float":
         term = z3.FPVal(number, _sort(row))
@@ -102,7 +103,10 @@ def _less(a: Value, b: Value) -> Any:
 
 
 def _larger(a: Value, b: Value, *, smaller: bool = False) -> Any:
-    """The larger number, or the smaller one: NaN if either is, and of two zeros by their signs."""
+    """Returns the larger or the smaller number.
+
+    The result is NaN if either operand is; zeros are ordered by sign.
+    """
     if a.kind == "pred":
         return z3.And(a.term, b.term) if smaller else z3.Or(a.term, b.term)
     chosen = z3.If(_less(a, b), a.term, b.term) if smaller else z3.If(_less(a, b), b.term, a.term)
@@ -128,7 +132,7 @@ def _remainder(a: Value, b: Value) -> Any:
 
 
 def _power(a: Value, b: Value) -> Any:
-    """Powers with the exponents 0 and 1 only."""
+    """Returns a power with the exponent 0 or 1. Raises Unmodelled for any other exponent."""
     for exponent, result in ((0, _number(a, 1)), (1, a.term)):
         if z3.is_true(z3.simplify(z3.fpEQ(b.term, _number(b, exponent)) if _is_float(b) else b.term == exponent)):
             return result
@@ -180,7 +184,7 @@ def _rounded_to_integer(mode: Any) -> Callable[[Value], Any]:
 
 
 def _of_kinds(floats: Any, integers: Any, preds: Any = None) -> Callable[..., Any]:
-    """A function of terms for each kind of numbers; None for kinds that the opcode is not defined for."""
+    """Combines functions of terms, one for each kind of number; None marks a kind without one."""
 
     def apply(*operands: Value) -> Any:
         function = floats if _is_float(operands[0]) else preds if operands[0].kind == "pred" else integers
@@ -221,13 +225,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "subtract": _of_kinds(lambda a, b: z3.fpSub(_NEAREST, a, b), lambda a, b: a - b),
     "xor": _of_kinds(None, lambda a, b: a ^ b, z3.Xor),
 }
-"""The result of an opcode whose operands have one type."""
+"""Functions that return the result of each opcode whose operands have one type."""
 
 # ---- operations on several types, or with attributes ----------------------------------------------------------------------
 
 
 def _total_order_key(x: Value) -> Any:
-    """A signed integer that is ordered as the float is: negative ones have all bits but the sign inverted."""
+    """Returns a signed integer with the order of the float.
+
+    If the float is negative, all bits except the sign are inverted.
+    """
     if not _is_float(x):
         return x.term
     if x.bits is None:
@@ -277,9 +284,8 @@ def _as_float(x: Value, row: ElementType) -> Any:
 
 
 def _truncated(x: Value, row: ElementType) -> Any:
-    """Toward zero, limited to the range of the type; 0 for NaN."""
-    # The limits are compared in a type that has them all, and more than all numbers of the
-    # operand's.
+    """Rounds a float toward zero and limits it to the range of the type; NaN becomes 0."""
+    # The limits are compared in a type that represents all of them, and all numbers of the operand.
     wide = z3.FPSort(15, 113)
     term = z3.fpFPToFP(_NEAREST, x.term, wide)
     convert = z3.fpToSBV if row.kind == "signed" else z3.fpToUBV
@@ -337,7 +343,10 @@ def _row(x: Instruction) -> ElementType:
 
 
 def value_of(x: Instruction, values: dict[Instruction, Value]) -> Value:
-    """The value of an instruction, given those of the parameters; the others are added."""
+    """Returns the value of an instruction, given the values of the parameters.
+
+    Adds the values of all other instructions that it needs to `values`.
+    """
     stack = [x]
     while stack:
         y = stack[-1]
@@ -368,11 +377,12 @@ def _applied(x: Instruction, op: OpDef, operands: Sequence[Value]) -> Value:
 
 
 def answer(before: Value, after: Value, limit: int, *, has_floats: bool, flags: frozenset[str] = frozenset(), operands: Sequence[Value] = ()) -> str:
-    """ "proved" if two values are equal for all parameters, "refuted" with the numbers if not, "unknown" after `limit` steps of the solver.
+    """Returns "proved" if two values are equal for all parameters, or "refuted" with the numbers.
 
-    Steps are counted by Z3, so that the answer does not depend on how fast the machine is. Where
-    there are no floats, Z3 knows more of integers. With fast-math flags, there are no NaNs or
-    infinities among the operands and in the first value, or the sign of a zero does not matter.
+    Returns "unknown" after `limit` steps, which Z3 counts itself, so that the answer does not
+    depend on the speed of the machine. Without floats, Z3 uses a theory that is stronger for
+    integers. With fast-math flags, the operands and the first value contain no NaNs or infinities,
+    or the sign of a zero does not matter.
     """
     pairs = list(zip(before.parts, after.parts, strict=True)) if before.parts else [(before, after)]
     solver = z3.SolverFor("QF_FPBV" if has_floats else "QF_BV")

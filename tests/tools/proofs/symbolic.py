@@ -1,4 +1,4 @@
-"""Rules about elements on all numbers of 16 to 64 bits, by an SMT solver."""
+"""Proofs of elementwise rules on all numbers of larger types, up to 64 bits, by an SMT solver."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _CONSTANTS = 12
 
 
 def prove(rule: Rule, limit: int, most: int) -> Proof:
-    """Asks the solver about at most `most` expressions for each element type of the parameters; `limit` is that of its steps."""
+    """Queries the solver about at most `most` expressions for each element type of parameters.
+
+    `limit` is the maximum number of the solver's steps for each query.
+    """
     proof, asked = Proof(rule), Counter[str]()
     for expression in expressions_of(rule):
         variants = [x for types in _assignments(expression) for x in typed(expression, types, _CONSTANTS)]
@@ -36,14 +39,14 @@ def prove(rule: Rule, limit: int, most: int) -> Proof:
 
 
 def _type(x: Expression) -> str:
-    """The widest type of the parameters."""
+    """Returns the widest type of the parameters."""
     return next(name for name in (*reversed(TYPES), *x.parameters, x.lines[0].element_type) if name in (*x.parameters, x.lines[0].element_type))
 
 
 def _assignments(expression: Expression) -> Sequence[tuple[str, ...]]:
     count = len(expression.types)
     choices = list(product(TYPES, repeat=count))
-    # Complex numbers are pairs of others.
+    # The parts of a complex number have another type.
     return [*choices, *([("c64", "f32"), ("f32", "c64")] if count == 2 else [])]
 
 

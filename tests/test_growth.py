@@ -1,7 +1,7 @@
 """Time and memory grow linearly with the size of a module.
 
 These tests measure families of modules whose cost once grew faster, and similar ones.
-`tests/tools/neighbor_pairing.py` measures all families.
+`tests/tools/growth.py` measures all families.
 """
 
 from __future__ import annotations

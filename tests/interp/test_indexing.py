@@ -52,14 +52,19 @@ class Numbers:
         parts = [f"{name}={{{','.join(map(str, value))}}}" for name, value in zip(names.split(), values, strict=True)]
         return ", ".join([*parts, f"index_vector_dim={self.vector}"])
 
+    def _batch_first(self, position: tuple[int, ...]) -> list[int]:
+        batch = [position[k] for k in range(len(position)) if k not in self.offsets]
+        return [*batch, *(position[k] for k in self.offsets)]
+
     def elements(self, indices: Array, clamps: bool) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Returns pairs of an element of the result or the updates, and one of the operand.
 
-        The pairs are in the order of the former.
+        The pairs of an index vector are consecutive, as in XLA, which applies the updates of a
+        scatter window by window.
         """
         pairs = []
         vectors = np.moveaxis(indices, self.vector, -1)
-        for position in np.ndindex(*self.result):
+        for position in sorted(np.ndindex(*self.result), key=self._batch_first):
             batch = [position[k] for k in range(len(position)) if k not in self.offsets]
             start = [0] * len(self.operand)
             for k, dimension in enumerate(self.indexed):

@@ -1,12 +1,7 @@
 """Families of modules of any size: each has a function from a size to HLO text, and a size to test.
 
-<<<<<<< tests/tools/families.py
-`neighbor_pairing.py` measures them. A text of size n is about n times as long as a line, and valid
-unless the name of the family says otherwise.
-=======
-`neighbor_pairing.py` measures them. A module of size n is about n times as long as a line, and valid unless
-the name of the family says otherwise.
->>>>>>> /tmp/mt/tests/tools/families.py
+`growth.py` measures them. A module of size n is about n times as long as a line, and valid unless the
+name of the family says otherwise.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measures how time and memory grow with the size of modules.
 
-Usage: `python tests/tools/neighbor_pairing.py [NAME ...] [--operations parse,run] [--memory]`.
+Usage: `python tests/tools/growth.py [NAME ...] [--operations parse,run] [--memory]`.
 
 A module of each family in `families.py` is generated at one size and at four times that size. Work
 that grows with the power 1.3 of the size then takes six times as long. Work that grows linearly

@@ -1,7 +1,8 @@
 """Kernels that combine values into an array at computed positions: scatter and select-and-scatter.
 
-Updates are applied in row-major order, each to the result of the updates before it. The kernels
-loop over repetitions of positions, not over updates.
+Updates are applied in order, each to the result of the updates before it: for a scatter, in the
+row-major order of the index vectors, and of the elements of each window. The kernels loop over
+repetitions of positions, not over updates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The flow of the value of an asynchronous operation: which kinds of instructions pass it on."""
+"""Flow of the value of an asynchronous operation: the kinds of instructions that pass it on."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def reached(text: str, start: str = "s") -> list[str]:
         (f"c = {FLYING} opt-barrier(s) ROOT d = {FLYING} copy(c)", ["s", "c", "d"]),
         (f'c = {FLYING} domain(s), domain={{kind="sharding", entry={{replicated}}, exit={{replicated}}}} ROOT d = {FLYING} copy(c)', ["s", "c", "d"]),
         (f'c = {FLYING} custom-call(s), custom_call_target="t" ROOT d = {FLYING} copy(c)', ["s", "c", "d"]),
-        # These compute another value from it.
+        # These instructions compute another value.
         ("ROOT n = f32[4] get-tuple-element(s), index=1", ["s"]),
         (f"ROOT n = {FLYING} add(s, s)", ["s"]),
         # A tuple returns the element that was put into it.
@@ -41,7 +41,7 @@ def reached(text: str, start: str = "s") -> list[str]:
             ),
             ["s", "t", "o", "g", "d"],
         ),
-        # The value is an element of the tuple twice.
+        # Two elements of the tuple are the value.
         (
             f"t = ({FLYING}, {FLYING}) tuple(s, s) a = {FLYING} get-tuple-element(t), index=0 ROOT b = {FLYING} get-tuple-element(t), index=1",
             ["s", "t", "b", "t", "a"],
@@ -134,7 +134,7 @@ def test_a_loop_that_nests_its_state_in_tuples_terminates():
     assert set(reached(text)) == {"s", "l", "a", "b", "k"}
 
 
-def test_opcodes_are_written_as_their_authors_write_them():
+def test_opcodes_are_reported_as_written():
     text = f"{WRAPPED}ENTRY e {{ {START} a = {FLYING} async-start(p), calls=w b = f32[4] async-done(a) ROOT d = f32[4] abs-done(s) }}"
     names = {x.name: written_opcode(x, module) for module in [parse(text)] for x in module.entry.instructions if x.name in "sabd"}
     assert names == {"s": "abs-start", "a": "async-start", "b": "async-done", "d": "abs-done"}

@@ -1,4 +1,4 @@
-"""The call graph, for computations that are connected by more than one chain of calls."""
+"""The call graph, including computations that several chains of calls reach."""
 
 from hlotool.analysis.callgraph import callers, calling, reachable
 from hlotool.text.parse.parser import parse

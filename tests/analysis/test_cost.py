@@ -1,7 +1,6 @@
 """Costs of instructions.
 
-The numbers of the tables are those of XLA's HloCostAnalysis, except in the rows whose comment gives
-a reason.
+The expected numbers agree with XLA's HloCostAnalysis unless a comment explains the difference.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ COSTS = {
     f"f32[2,8,8,8] convolution(x, g), window={{size=3x3}}, {CONVOLUTION}, feature_group_count=4": (18432, 0),
     f"f32[1,8,8,8] convolution(l, h), window={{size=3x3}}, {CONVOLUTION}, batch_group_count=4": (36864, 0),
     "f32[8,4] convolution(p, q), dim_labels=bf_io->bf": (1024, 0),
-    # Reducers and the like run for every element except the first.
+    # Reducers and similar computations run for every element except the first.
     "f32[8] reduce(p, z), dimensions={1}, to_apply=add": (120, 0),
     "(f32[8], f32[8]) reduce(p, p, z, z), dimensions={1}, to_apply=pair": (120, 120),
     "f32[7,14] reduce-window(p, z), window={size=2x3}, to_apply=add": (490, 0),
@@ -83,7 +82,7 @@ COSTS = {
     "f32[8,16] map(p, p), dimensions={0,1}, to_apply=add": (128, 0),
     f"f32[8,16] scatter(p, i, u), {SCATTERED}, to_apply=add": (48, 0),
     "f32[8,16] sort(p), dimensions={1}, to_apply=above": (896, 0),
-    # Others.
+    # Other operations.
     "c64[8,16] fft(c), fft_type=FFT, fft_length={8,16}": (12288, 0),
     "f32[2,5,5] cholesky(m), lower=true": (83, 0),
     "f32[2,5,3] triangular-solve(m, n), left_side=true, lower=true, unit_diagonal=false, transpose_a=NO_TRANSPOSE": (300, 0),
@@ -95,13 +94,13 @@ COSTS = {
     "f32[8,16] call(p), to_apply=wave": (128, 128),
     "f32[8,16] fusion(p), kind=kLoop, calls=wave": (128, 128),
     "f32[8,16] conditional(f, p, p), true_computation=wave, false_computation=double": (128, 128),
-    # All iterations are counted if their number is known, else one. XLA always counts one.
+    # All iterations are counted if the trip count is known, otherwise one. XLA always counts one.
     "s32[] while(s), condition=below, body=next": (20, 0),
     'f32[] while(z), condition=always, body=next, backend_config={"known_trip_count":{"n":"7"}}': (7, 0),
     "s32[] while(s), condition=always, body=next": (1, 0),
     # XLA counts -1 for unknown costs.
     'f32[8,16] custom-call(p), custom_call_target="f"': (0, 0),
-    # XLA counts 70, because it leaves out the rows of the result.
+    # XLA counts 70 because it leaves out the rows of the result.
     "f32[8,4] ragged-dot(p, r, sizes), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}": (1024, 0),
 }
 
@@ -114,7 +113,7 @@ def test_costs(instruction):
 
 
 def test_operations_in_other_threads():
-    """A start runs its computation; the matching done does not run it again."""
+    """Checks that a start counts its computation and the matching done does not count it again."""
     text = "  s = ((f32[8,16]), f32[8,16], s32[]) async-start(p), calls=double\n  ROOT d = f32[8,16] async-done(s)\n"
     module = hlotool.parse(f"HloModule m\n{COMPUTATIONS}\nENTRY e {{\n  p = f32[8,16] parameter(0)\n{text}}}\n")
     assert module_cost(module) == Cost(128, 0, 1536)
@@ -123,8 +122,8 @@ def test_operations_in_other_threads():
 @pytest.mark.parametrize(
     ("config", "count"), [('{"n":"3"}', 3), ('{"n":"-3"}', None), ('{"n":"x"}', 10), ("3", 10), ('{"m":"3"}', 10), ('{"n":1e999}', 10)]
 )
-def test_numbers_of_iterations(config, count):
-    """The trip count follows from constants if the configuration does not give it."""
+def test_known_trip_counts(config, count):
+    """Checks that the trip count is computed from constants if the configuration has none."""
     loop = f'while(s), condition=below, body=next, backend_config={{"known_trip_count":{config}}}'
     module = hlotool.parse(f"HloModule m\n{COMPUTATIONS}\nENTRY e {{\n  s = s32[] constant(0)\n  ROOT w = s32[] {loop}\n}}\n")
     assert known_trip_count(module.entry.root) == count
@@ -145,7 +144,7 @@ def test_deep_calls():
     assert module_cost(hlotool.parse(text)).flops == depth + 1
 
 
-def test_large_windows_take_no_time():
+def test_large_windows_are_counted_quickly():
     text = "ENTRY e {{ p = f32[1,{0},1] parameter(0) q = f32[{0},1,1] parameter(1) ROOT r = f32[1,1,1] convolution(p, q), window={{size={0}}}, {1} }}"
     assert module_cost(hlotool.parse(text.format(10**12, "dim_labels=b0f_0io->b0f"))).flops == 2 * 10**12
     dilated = "ENTRY e { p = f32[1,3,1] parameter(0) q = f32[2,1,1] parameter(1) ROOT r = f32[1,2000000000,1] convolution(p, q), "

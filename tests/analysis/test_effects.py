@@ -1,4 +1,4 @@
-"""Side effects: the opcodes that have one, and those that have one only with certain attributes."""
+"""Side effects, including opcodes that have an effect only with certain attributes."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_effects(text):
 
 
 @pytest.mark.parametrize("text", WITHOUT)
-def test_none(text):
+def test_no_effects(text):
     module = parse(f"{ADD} ENTRY e {{ {text} }}")
     assert not has_effect(module.entry.root, set())
     assert computations_with_effects(module) == set()

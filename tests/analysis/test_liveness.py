@@ -1,7 +1,7 @@
 """Peak memory of small schedules, counted by hand.
 
-Each case has the bytes at the peak, its position, the buffers live there (`name*` for temporaries),
-and the bytes saved.
+Each case lists the peak in bytes, the instruction at the peak, the buffers that are live there
+(`name*` for temporaries), and the bytes saved.
 """
 
 import pytest
@@ -29,25 +29,25 @@ CASES = {
         "ENTRY e { p = f32[8] parameter(0) ROOT a = f32[8] abs(p) b = f32[4] slice(p), slice={[0:4]} c = f32[2] slice(b), slice={[0:2]} }",
         (88, "c", "p=32 a=32 b=16 c=8", 0),
     ),
-    "tuples, their elements and bitcasts take nothing": (
+    "tuples, their elements and bitcasts take no memory": (
         (
             "ENTRY e { p = f32[8] parameter(0) q = f32[2] parameter(1) a = f32[8] abs(p) t = (f32[2], f32[8]) tuple(q, a) "
             "g = f32[8] get-tuple-element(t), index=1 b = f32[2,4] bitcast(g) ROOT c = f32[2,4] negate(b) }"
         ),
         (104, "c", "p=32 a=32 c=32 q=8", 0),
     ),
-    "other memory is not counted": (
+    "other memory spaces are not counted": (
         "ENTRY e { p = f32[8] parameter(0) a = f32[8]{0:S(1)} abs(p) ROOT b = f32[2] slice(a), slice={[0:2]} }",
         (40, "b", "p=32 b=8", 0),
     ),
-    "a call has what it needs inside": (
+    "a call needs the temporaries of its callee": (
         (
             "f { a = f32[8] parameter(0) b = f32[16] concatenate(a, a), dimensions={0} ROOT c = f32[8] slice(b), slice={[0:8]} } "
             "ENTRY e { p = f32[8] parameter(0) ROOT c = f32[8] call(p), to_apply=f }"
         ),
         (128, "c", "c*=64 p=32 c=32", 0),
     ),
-    "a call gives operands that it passes on": (
+    "a call takes no memory for operands that it returns": (
         (
             "f { a = f32[8] parameter(0) b = f32[16] parameter(1) ROOT t = (f32[16], f32[8]) tuple(b, a) } "
             "ENTRY e { p = f32[8] parameter(0) q = f32[16] parameter(1) x = f32[8] abs(p) y = f32[16] abs(q) "
@@ -55,7 +55,7 @@ CASES = {
         ),
         (224, "n", "q=64 y=64 n=64 p=32", 0),
     ),
-    "of branches the larger counts": (
+    "the larger of two branches counts": (
         (
             "one { a = f32[8] parameter(0) ROOT b = f32[8] abs(a) } "
             "two { a = f32[8] parameter(0) b = f32[16] concatenate(a, a), dimensions={0} ROOT c = f32[8] slice(b), slice={[0:8]} } "
@@ -81,15 +81,15 @@ CASES = {
         ),
         (160, "c", "c*=96 p=32 c=32", 0),
     ),
-    "what reducers need is not memory": (
+    "reducers take no memory": (
         f"{ADD} ENTRY e {{ p = f32[8] parameter(0) z = f32[] constant(0) ROOT r = f32[] reduce(p, z), dimensions={{0}}, to_apply=add }}",
         (40, "r", "p=32 z=4 r=4", 0),
     ),
-    "an update overwrites what nobody needs any more": (
+    "an update overwrites an operand that is no longer needed": (
         f"ENTRY e {{ p = f32[8] parameter(0) {UPDATE} a = f32[8] abs(p) ROOT u = f32[8] dynamic-update-slice(a, q, i) }}",
         (76, "a", "p=32 a=32 q=8 i=4", 0),
     ),
-    "an update of what is used again is a copy": (
+    "an update of an operand that is used again is a copy": (
         f"ENTRY e {{ p = f32[8] parameter(0) {UPDATE} a = f32[8] abs(p) u = f32[8] dynamic-update-slice(a, q, i) ROOT n = f32[8] add(u, a) }}",
         (136, "n", "p=32 a=32 u=32 n=32 q=8", 0),
     ),
@@ -97,7 +97,7 @@ CASES = {
         f"ENTRY e {{ p = f32[8] parameter(0) {UPDATE} ROOT u = f32[8] dynamic-update-slice(p, q, i) }}",
         (76, "u", "p=32 u=32 q=8 i=4", 0),
     ),
-    "an update of a parameter of a called computation is none": (
+    "an update of a callee's parameter is not a copy": (
         (
             f"f {{ p = f32[8] parameter(0) {UPDATE} ROOT u = f32[8] dynamic-update-slice(p, q, i) }} "
             "ENTRY e { a = f32[8] parameter(0) b = f32[2] parameter(1) ROOT c = f32[8] call(a, b), to_apply=f }"
@@ -128,14 +128,14 @@ CASES = {
         ),
         (72, "x", "p=32 x=32 q=8", 0),
     ),
-    "a fusion that is something else does not": (
+    "a fusion of another operation does not overwrite its operand": (
         (
             "f { a = f32[8] parameter(0) ROOT u = f32[8] negate(a) } "
             "ENTRY e { p = f32[8] parameter(0) x = f32[8] abs(p) ROOT n = f32[8] fusion(x), kind=kLoop, calls=f }"
         ),
         (96, "n", "p=32 x=32 n=32", 0),
     ),
-    "a fusion that updates what it has computed does not": (
+    "a fusion that updates a value it has computed does not overwrite its operand": (
         (
             "f { a = f32[8] parameter(0) v = f32[2] parameter(1) k = s32[] constant(0) b = f32[8] abs(a) ROOT u = f32[8] "
             "dynamic-update-slice(b, v, k) } "
@@ -160,7 +160,7 @@ CASES = {
         ),
         (128, "d", "d=64 p=32 x=32", 0),
     ),
-    "a custom call overwrites what it says": (
+    "a custom call overwrites the operand named in its aliasing": (
         (
             "ENTRY e { p = f32[8] parameter(0) q = f32[4] parameter(1) x = f32[8] abs(p) y = f32[4] abs(q) t = ((f32[4]), f32[8]) "
             'custom-call(), custom_call_target="m" '
@@ -168,21 +168,21 @@ CASES = {
         ),
         (124, "c", "p=32 t=32 q=16 y=16 t=16 c=8 c=4", 0),
     ),
-    "what a start reads is needed until its end": (
+    "the operand of a start lives until the done": (
         (
             "ENTRY e { p = f32[8] parameter(0) a = f32[8] abs(p) s = (f32[8], f32[8], u32[]) copy-start(a) b = f32[8] negate(p) "
             "d = f32[8] copy-done(s) ROOT n = f32[8] add(b, d) }"
         ),
         (132, "b", "p=32 a=32 s=32 b=32 s=4", 0),
     ),
-    "a gathered array is there from the start": (
+    "a gathered array is allocated by the start": (
         (
             "ENTRY e { p = f32[8] parameter(0) a = f32[8] abs(p) s = (f32[8], f32[16]) all-gather-start(a), dimensions={0}, replica_groups={{0,1}} "
             "d = f32[16] all-gather-done(s) ROOT n = f32[16] negate(d) }"
         ),
         (160, "n", "s=64 n=64 p=32", 0),
     ),
-    "a permuted array is there from the start": (
+    "a permuted array is allocated by the start": (
         (
             "ENTRY e { p = f32[8] parameter(0) a = f32[8] abs(p) s = (f32[8], f32[8], u32[], u32[]) collective-permute-start(a), "
             "source_target_pairs={{0,1}} "
@@ -190,7 +190,7 @@ CASES = {
         ),
         (104, "s", "p=32 a=32 s=32 s=4 s=4", 0),
     ),
-    "a sum of devices is there from the start": (
+    "a sum across devices is allocated by the start": (
         (
             f"{ADD} ENTRY e {{ p = f32[8] parameter(0) a = f32[8] abs(p) s = f32[8] all-reduce-start(a), replica_groups={{}}, to_apply=add "
             "d = f32[8] all-reduce-done(s) ROOT n = f32[8] negate(d) }"
@@ -205,53 +205,53 @@ CASES = {
         ),
         (164, "s", "p=32 q=32 a=32 b=32 s=32 s=4", 0),
     ),
-    "what is sent stays where it is": (
+    "sent data is not copied": (
         (
             "ENTRY e { p = f32[8] parameter(0) t = token[] after-all() a = f32[8] abs(p) s = (f32[8], u32[], token[]) send(a, t), channel_id=1 "
             "d = token[] send-done(s), channel_id=1 ROOT n = f32[8] negate(p) }"
         ),
         (68, "s", "p=32 a=32 s=4", 0),
     ),
-    "what is received is there from the start": (
+    "received data is allocated by the recv": (
         (
             "ENTRY e { t = token[] after-all() r = (f32[8], u32[], token[]) recv(t), channel_id=1 d = (f32[8], token[]) recv-done(r), channel_id=1 "
             "g = f32[8] get-tuple-element(d), index=0 ROOT n = f32[8] negate(g) }"
         ),
         (64, "n", "r=32 n=32", 0),
     ),
-    "a result takes the place of an argument that is dead": (
+    "a result reuses the buffer of a dead argument": (
         (
             "HloModule m, input_output_alias={ {1}: (1, {}, may-alias) } "
             "ENTRY e { q = f32[2] parameter(0) p = f32[8] parameter(1) a = f32[8] abs(p) b = f32[8] negate(a) ROOT t = (f32[2], f32[8]) tuple(q, b) }"
         ),
         (72, "a", "p=32 a=32 q=8", 32),
     ),
-    "a result takes the place of an argument that it is computed from": (
+    "a result reuses the buffer of an argument that it is computed from": (
         (
             "HloModule m, input_output_alias={ {}: (0, {}, may-alias) } "
             "ENTRY e { p = f32[8] parameter(0) a = f32[8] abs(p) b = f32[8] negate(a) ROOT c = f32[8] add(b, p) }"
         ),
         (96, "b", "p=32 a=32 b=32", 32),
     ),
-    "a result does not take the place of an argument that is read later": (
+    "a result does not reuse the buffer of an argument that is read later": (
         (
             "HloModule m, input_output_alias={ {}: (0, {}, may-alias) } "
             "ENTRY e { p = f32[8] parameter(0) ROOT c = f32[8] abs(p) d = f32[8] negate(c) f = f32[8] add(d, p) }"
         ),
         (128, "f", "p=32 c=32 d=32 f=32", 0),
     ),
-    "a result takes the place of an argument in other memory without saving any": (
+    "a result that reuses a buffer in another memory space saves nothing": (
         "HloModule m, input_output_alias={ {}: (0, {}, may-alias) } ENTRY e { p = f32[8]{0:S(1)} parameter(0) ROOT c = f32[8] abs(p) }",
         (32, "c", "c=32", 0),
     ),
-    "an alias of an operand that is not there": (
+    "an alias of a missing operand": (
         (
             'ENTRY e { p = f32[8] parameter(0) x = f32[8] abs(p) ROOT c = f32[8] custom-call(x), custom_call_target="t", '
             "output_to_operand_aliasing={{}: (3, {})} }"
         ),
         (96, "c", "p=32 x=32 c=32", 0),
     ),
-    "barriers, domains and dependencies take nothing": (
+    "barriers, domains and dependencies take no memory": (
         (
             "ENTRY e { p = f32[8] parameter(0) t = token[] after-all() a = f32[8] abs(p) o = f32[8] opt-barrier(a) "
             'd = f32[8] domain(o), domain={kind="sharding", entry={replicated}, exit={replicated}} '
@@ -259,7 +259,7 @@ CASES = {
         ),
         (72, "n", "p=32 a=32 n=8", 0),
     ),
-    "leaves of parameters are counted through": (
+    "the leaves of all parameters are numbered consecutively": (
         (
             "f { a = (f32[2], f32[16]) parameter(0) b = f32[8] parameter(1) c = f32[2] slice(b), slice={[0:2]} ROOT t = (f32[8], "
             "f32[2]) tuple(b, c) } "
@@ -277,7 +277,7 @@ CASES = {
         ),
         (296, "a", "a=256 t=32 p=8", 0),
     ),
-    "operands that an update passes live to the done, and the result from the update on": (
+    "operands passed by an update live until the done, the result from the update on": (
         (
             'f { a = f32[8] parameter(0) b = f32[4] parameter(1) ROOT c = f32[12] concatenate(a, b), dimensions={0} }, execution_thread="x" '
             "ENTRY e { p = f32[8] parameter(0) q = f32[4] parameter(1) x = f32[8] abs(p) "
@@ -286,7 +286,7 @@ CASES = {
         ),
         (144, "u", "u=48 p=32 x=32 q=16 y=16", 0),
     ),
-    "parts of the result stay where the first update has made them": (
+    "parts of the result stay in the buffers that the first update allocated": (
         (
             "f { a = f32[8] parameter(0) b = f32[4] parameter(1) o = f32[] parameter(2) c = f32[16] concatenate(a, a), dimensions={0} "
             'd = f32[8] concatenate(b, b), dimensions={0} ROOT t = (f32[16], f32[8]) tuple(c, d) }, execution_thread="x" '
@@ -298,7 +298,7 @@ CASES = {
         ),
         (276, "z", "z=128 u=64 p=32 v=32 q=16 o=4", 0),
     ),
-    "an asynchronous call needs what its computation needs": (
+    "an asynchronous call needs the temporaries of its computation": (
         (
             "f { a = f32[8] parameter(0) b = f32[16] concatenate(a, a), dimensions={0} ROOT c = f32[8] slice(b), slice={[0:8]} }, "
             'execution_thread="x" '
@@ -307,7 +307,7 @@ CASES = {
         ),
         (132, "s", "s*=64 p=32 s=32 s=4", 0),
     ),
-    "two updates after each other are made in the same place": (
+    "two consecutive updates reuse one buffer": (
         (
             f"ENTRY e {{ p = f32[8] parameter(0) {UPDATE} a = f32[8] abs(p) u = f32[8] dynamic-update-slice(a, q, i) "
             "v = f32[8] dynamic-update-slice(u, q, i) ROOT n = f32[8] negate(v) }"
@@ -324,18 +324,18 @@ CASES = {
         ),
         (104, "b", "p=32 a=32 b=32 x=4 z=4", 0),
     ),
-    "a result takes the place of an argument where it is read last": (
+    "a result reuses the buffer of an argument at its last use": (
         "HloModule m, input_output_alias={ {}: (0, {}, may-alias) } ENTRY e { p = f32[8] parameter(0) ROOT a = f32[8] abs(p) }",
         (32, "p", "p=32", 32),
     ),
-    "what a start reads is needed until its end, though it does not give it back": (
+    "the operand of a start lives until the done even if the start does not return it": (
         (
             f"{ADD} ENTRY e {{ p = f32[8] parameter(0) a = f32[8] abs(p) s = f32[8] all-reduce-start(a), replica_groups={{}}, to_apply=add "
             "b = f32[16] concatenate(p, p), dimensions={0} d = f32[8] all-reduce-done(s) ROOT n = f32[2] slice(b), slice={[0:2]} }"
         ),
         (160, "b", "b=64 p=32 a=32 s=32", 0),
     ),
-    "a token that arrives with data has a place in tuples": (
+    "a token received with data counts as an element of a tuple": (
         (
             "ENTRY e { t = token[] after-all() r = (f32[8], u32[], token[]) recv(t), channel_id=1 d = (f32[8], token[]) recv-done(r), channel_id=1 "
             "q = f32[4] parameter(0) a = f32[4] abs(q) b = f32[32] iota(), iota_dimension=0 m = ((f32[8], token[]), f32[4], f32[32]) tuple(d, a, b) "
@@ -343,7 +343,7 @@ CASES = {
         ),
         (416, "c", "c=256 b=128 q=16 a=16", 0),
     ),
-    "a reducer takes nothing even if it is also called": (
+    "a reducer takes no memory even if it is also called": (
         (
             "f { a = f32[] parameter(0) b = f32[] parameter(1) n = f32[] negate(a) ROOT s = f32[] add(n, b) } "
             "ENTRY e { x = f32[] parameter(0) c = f32[] call(x, x), to_apply=f p = f32[8] parameter(1) q = f32[8] parameter(2) "
@@ -360,7 +360,7 @@ CASES = {
         ),
         (200, "b", "b=128 q=64 p=8", 0),
     ),
-    "a fusion of a fusion that is an update does not": (
+    "a fusion of a fusion that is an update does not overwrite its operand": (
         (
             "g { a = f32[8] parameter(0) v = f32[2] parameter(1) k = s32[] constant(0) ROOT u = f32[8] dynamic-update-slice(a, v, k) } "
             "f { a = f32[8] parameter(0) v = f32[2] parameter(1) ROOT n = f32[8] fusion(a, v), kind=kLoop, calls=g } "
@@ -369,7 +369,7 @@ CASES = {
         (104, "n", "p=32 x=32 n=32 q=8", 0),
     ),
     # Modules that the verifier rejects.
-    "an empty result that overwrites": (
+    "an empty result that aliases an operand": (
         (
             'ENTRY e { p = f32[8] parameter(0) x = f32[8] abs(p) ROOT c = () custom-call(x), custom_call_target="t", '
             "output_to_operand_aliasing={{}: (0, {})} }"
@@ -383,7 +383,7 @@ CASES = {
         ),
         (64, "c", "p=32 c=32", 0),
     ),
-    "an alias of an element of nothing": (
+    "an alias of a missing element of the result": (
         (
             'ENTRY e { p = f32[8] parameter(0) x = f32[8] abs(p) ROOT c = f32[8] custom-call(x), custom_call_target="t", '
             "output_to_operand_aliasing={{5,0}: (0, {})} }"
@@ -398,11 +398,11 @@ CASES = {
         ),
         (136, "s", "a=32 s=32 s=32 s=32 x=4 z=4", 0),
     ),
-    "a call of another shape": (
+    "a call whose shape differs from the callee's": (
         "f { ROOT a = f32[8] parameter(0) } ENTRY e { p = f32[8] parameter(0) ROOT c = (f32[8], f32[2]) call(p), to_apply=f }",
         (72, "c", "p=32 c=32 c=8", 0),
     ),
-    "an argument that is the result is not saved": (
+    "an argument that is returned saves nothing": (
         "HloModule m, input_output_alias={ {}: (0, {}, may-alias) } ENTRY e { ROOT p = f32[8] parameter(0) }",
         (32, "p", "p=32", 0),
     ),
@@ -422,12 +422,12 @@ def test_peak(name):
     assert peak(text) == expected
 
 
-def test_the_peak_of_another_memory():
+def test_the_peak_of_another_memory_space():
     text = "ENTRY e { p = f32[8] parameter(0) a = f32[4]{0:S(1)} slice(p), slice={[0:4]} ROOT b = f32[4] abs(a) }"
     assert peak(text, memory_space=1) == (16, "a", "a=16", 0)
 
 
-def test_aliases_of_a_built_module_that_refer_to_nothing_save_nothing():
+def test_invalid_aliases_of_a_built_module_save_nothing():
     module = parse("ENTRY e { p = f32[8] parameter(0) ROOT a = f32[8] abs(p) }")
     empty = parse('ENTRY e { p = () parameter(0) q = f32[8] parameter(1) ROOT a = () custom-call(q), custom_call_target="t" }')
     for pair in (AliasPair((), 7, (), "may-alias"), AliasPair((), -1, (), "may-alias")):

@@ -20,8 +20,8 @@ TWINS = "t = (f32[], f32[]) parameter(0) a = f32[] get-tuple-element(t), index=0
         (ELEMENTS + f"ROOT r = {STATE} tuple(i, u)", {0: "i", 1: "u"}),
         (ELEMENTS + f"j = s32[] negate(i) ROOT r = {STATE} tuple(j, u)", {1: "u"}),
         (TWINS + "ROOT r = (f32[], f32[]) tuple(b, a)", {}),
-        # An element of another tuple, and states that are not tuples or whose elements are not
-        # read.
+        # An element of another tuple, a state that is not a tuple, and a tuple whose elements are
+        # not read.
         (ELEMENTS + f"o = {STATE} opt-barrier(t) v = f32[] get-tuple-element(o), index=1 ROOT r = {STATE} tuple(i, v)", {0: "i"}),
         ("t = f32[] parameter(0) ROOT n = f32[] negate(t)", {}),
         (f"t = {STATE} parameter(0) ROOT r = {STATE} opt-barrier(t)", {}),
@@ -76,7 +76,7 @@ COUNTS = [
     ("doubled", number(1), "j = s32[] add(i, i)", less(2), None),
     ("multiplied", number(1), "k = s32[] constant(2) j = s32[] multiply(i, k)", less(2), None),
     ("kept", number(0), "k = s32[] constant(2) j = s32[] add(k, k)", less(2), None),
-    # The start alone shows that the loop does not run; the step does not matter.
+    # The initial value alone shows that the loop does not run; the step does not matter.
     ("multiplied but never", number(2), "k = s32[] constant(2) j = s32[] multiply(i, k)", less(2), 0),
     ("from an unknown start", "n = s32[] parameter(0) ", UP, less(0), None),
     ("to an unknown limit", number(0), UP, "m = s32[] convert(u) ROOT c = pred[] compare(i, m), direction=LT", None),
@@ -152,7 +152,7 @@ ENTRY e {{ {number(0)} f = f32[] constant(0) s = {STATE} tuple(n, f) ROOT w = {S
 
 
 def loop(element_type: str, start: object, step: object, limit: object, direction: str) -> Instruction:
-    """Returns a loop that adds a constant while the sum compares to a limit like this."""
+    """Returns a loop that adds `step` to its state while `direction` holds for state and limit."""
     return parse(
         f"""body {{ i = {element_type}[] parameter(0) {number(step, element_type, "k")} ROOT j = {element_type}[] add(i, k) }}
 condition {{ i = {element_type}[] parameter(0) {number(limit, element_type)} ROOT c = pred[] compare(i, n), direction={direction} }}
@@ -173,7 +173,7 @@ def test_exact_trip_count_agrees_with_counting(element_type, values, direction):
             value += step
             count += 1
         counts_without_overflow = lowest <= value < lowest + 256 and count <= 256
-        # Without an iteration, nothing is added.
+        # The trip count is unknown if the counter overflows or the loop does not end.
         expected = count if counts_without_overflow else None
         assert exact_trip_count(loop(element_type, start, step, limit, direction)) == expected, (start, step, limit)
 

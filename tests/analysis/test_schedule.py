@@ -1,4 +1,4 @@
-"""Spans of asynchronous operations: pairs of each start with its done, after any updates."""
+"""Spans of asynchronous operations: each start is paired with its done, even across updates."""
 
 import pytest
 
@@ -16,7 +16,7 @@ CASES = [
     (START + "n = f32[4] negate(p) ROOT d = f32[4] abs-done(s)", [("s", "d", 1, 3)]),
     (START + UPDATE + "ROOT d = f32[4] abs-done(v)", [("s", "d", 1, 4)]),
     (START + "e = f32[4] get-tuple-element(s), index=1 " + UPDATE + "ROOT d = f32[4] abs-done(v)", [("s", "d", 1, 5)]),
-    # Starts without a done, and starts whose tuple is also read.
+    # Starts without a done, and starts with a result that other instructions also read.
     (START + "ROOT n = f32[4] negate(p)", []),
     (START + UPDATE + "ROOT n = f32[4] negate(p)", []),
     (START + "ROOT e = f32[4] get-tuple-element(s), index=1", []),

@@ -27,7 +27,7 @@ from hlotool.text.parse.parser import parse
 
 
 def root(lines: str) -> Instruction:
-    """Returns the root of an entry computation with these instructions; it is the last one."""
+    """Returns the last of these instructions, which is the root of an entry computation."""
     return parse(f"ENTRY e {{ {lines} }}").entry.root
 
 
@@ -54,7 +54,7 @@ SAME = [
     (ARRAYS + "ROOT r = f32[2,3] slice(p), slice={[0:2], [0:3]}", "p"),
     (ARRAYS + "ROOT r = f32[1,3] slice(p), slice={[0:1], [0:3]}", None),
     (ARRAYS + "ROOT r = f32[2,3] pad(p, z), padding=0_0x0_0", "p"),
-    # The same size as the operand, but with moved elements.
+    # The result has the size of the operand, but its elements are shifted.
     (ARRAYS + "ROOT r = f32[2,3] pad(p, z), padding=1_-1x0_0", None),
     (ARRAYS + "ROOT r = f32[2,3] pad(p, z), padding=0_0x0_-2_1", None),
     (ARRAYS + "ROOT r = f32[2,3] reverse(p), dimensions={1}", None),
@@ -80,14 +80,14 @@ SAME = [
     (GROUP + "ROOT r = (f32[]) tuple(a)", None),
     (GROUP + "u = (f32[], f32[]) parameter(1) c = f32[] get-tuple-element(u), index=1 ROOT r = (f32[], f32[]) tuple(a, c)", None),
     (GROUP + "p = f32[] parameter(1) ROOT r = (f32[], f32[]) tuple(a, p)", None),
-    # Operations applied twice.
+    # Repeated operations.
     (ARRAYS + "a = f32[2,3] abs(p) ROOT r = f32[2,3] abs(a)", "a"),
     (ARRAYS + "a = f32[2,3] negate(p) ROOT r = f32[2,3] negate(a)", "p"),
     (ARRAYS + "a = f32[2,3] negate(p) ROOT r = f32[2,3] abs(a)", None),
     (ARRAYS + "a = f32[2,3] abs(p) ROOT r = f32[2,3] negate(a)", None),
     (ARRAYS + "a = f32[2,3]{0,1} abs(p) ROOT r = f32[2,3] abs(a)", None),
     (ARRAYS + "a = f32[2,3] cosine(p) ROOT r = f32[2,3] cosine(a)", None),
-    # The value in the middle is rounded.
+    # The intermediate value is rounded.
     (ARRAYS + "a = bf16[2,3] negate(p) ROOT r = f32[2,3] negate(a)", None),
     ("s = f8e8m0fnu[2] parameter(0) a = f8e8m0fnu[2] negate(s) ROOT r = f8e8m0fnu[2] negate(a)", None),
     ("s = c64[2] parameter(0) a = c64[2] round-nearest-even(s) ROOT r = c64[2] round-nearest-even(a)", None),
@@ -240,7 +240,7 @@ HELD = [
 
 
 @pytest.mark.parametrize(("wide", "narrow", "expected"), HELD)
-def test_types_that_hold_others(wide, narrow, expected):
+def test_types_that_represent_all_values_of_others(wide, narrow, expected):
     assert holds_all(ELEMENT_TYPES[wide], ELEMENT_TYPES[narrow]) is expected
 
 
@@ -308,7 +308,7 @@ FUNCTIONS = [
     (TWO % ("s8", "s8") + "c = s32[] convert(a) d = s32[] convert(b) s = s32[] add(c, d) ROOT r = s8[] convert(s)", "s"),
     (TWO % ("s32", "s32") + "c = s8[] convert(a) d = s8[] convert(b) s = s8[] add(c, d) ROOT r = s32[] convert(s)", None),
     (TWO % ("s32", "s32") + "c = f32[] convert(a) d = f32[] convert(b) s = f32[] add(c, d) ROOT r = s32[] convert(s)", None),
-    # The sum has another type than its operands.
+    # The type of the sum differs from that of its operands.
     (TWO % ("s8", "s8") + "c = s32[] convert(a) d = s32[] convert(b) ROOT s = s32[] add(c, d)", None),
     (TWO % ("s32", "s8") + "d = s32[] convert(b) ROOT s = s32[] add(a, d)", "s"),
     (TWO % ("s8", "s32") + "c = s32[] convert(a) ROOT s = s32[] add(c, b)", "s"),
@@ -353,7 +353,7 @@ def test_tokens_are_not_combined():
         (Literal(array_shape("s32", (2,)), "{7, 7}"), b"\7\0\0\0"),
         (Literal(array_shape("s32", (2,)), "{7, 8}"), None),
         (Literal(array_shape("s32"), "7"), b"\7\0\0\0"),
-        # XLA fills up a number without braces with zeros.
+        # XLA pads a number without braces with zeros.
         (Literal(array_shape("s32", (2,)), "7"), None),
         (Literal(array_shape("s32", (1,)), "7"), b"\7\0\0\0"),
         (Literal(array_shape("s16", (2,)), "0"), b"\0\0"),
@@ -361,7 +361,7 @@ def test_tokens_are_not_combined():
         (Literal(array_shape("f32", (2,)), "-0.0"), None),
         (Literal(array_shape("s32", (0,)), "{}"), None),
         (Literal(array_shape("s32", (2,)), "{...}"), None),
-        # Two spellings of one number, and different numbers that look the same.
+        # Two spellings of one number, and numbers that are equal but have different bits.
         (Literal(array_shape("f16", (2,)), "{1, 1.0}"), b"\0\x3c"),
         (Literal(array_shape("f16", (2,)), "{0.0, -0.0}"), None),
         (Literal(array_shape("c64", (2,)), "{(1, 0), (1, 0)}"), b"\0\0\x80\x3f\0\0\0\0"),
@@ -377,5 +377,5 @@ def test_tokens_are_not_combined():
     ],
 )
 def test_the_element_that_an_array_repeats(literal, element):
-    # The second call answers from the cache.
+    # The second call returns the cached answer.
     assert (splat_bytes(literal), splat_bytes(literal)) == (element, element)

@@ -1,4 +1,4 @@
-"""Value numbers of instructions and computations: equal if and only if all that matters is."""
+"""Value numbers: equal only for instructions or computations known to be equivalent."""
 
 import pytest
 
@@ -78,7 +78,7 @@ def test_parameters_are_values_of_their_own_unless_computations_are_compared():
     module = parse(f"ENTRY e {{ {TWO} ROOT r = f32[2] add(p, q) }}")
     frozen = ComputationClasses(module).frozen
     assert list(value_numbers(module.entry, frozen).values()) == [0, 1, 2]
-    # Two parameters with the same number, which the parser rejects.
+    # The parser rejects two parameters with the same number.
     module.entry.instructions[1].immediate = 0
     assert list(value_numbers(module.entry, frozen).values()) == [0, 1, 2]
     assert list(value_numbers(module.entry, frozen, parameters_by_number=True).values()) == [0, 0, 1]
@@ -93,7 +93,7 @@ def test_attributes_are_frozen_once():
 COMPUTATIONS = [
     ("f { ROOT x = f32[2] parameter(0) }", "g { ROOT y = f32[2] parameter(0) }", True),
     ("f { ROOT x = f32[2] parameter(0) }", "g { ROOT y = f32[3] parameter(0) }", False),
-    # The same instructions with another root.
+    # The same instructions, but another root.
     ("f { x = f32[2] parameter(0) ROOT n = f32[2] abs(x) }", "g { ROOT x = f32[2] parameter(0) n = f32[2] abs(x) }", False),
     ("f { x = f32[2] parameter(0) y = f32[2] parameter(1) ROOT n = f32[2] abs(x) }", "g { x = f32[2] parameter(0) ROOT n = f32[2] abs(x) }", False),
     (
@@ -102,7 +102,7 @@ COMPUTATIONS = [
         False,
     ),
     ("f { ROOT x = f32[2] parameter(0) }", 'g { ROOT x = f32[2] parameter(0) }, execution_thread="t"', False),
-    # Control predecessors are names in the text.
+    # Control predecessors may have any names.
     (
         "f { x = f32[2] parameter(0) n = f32[2] abs(x) ROOT m = f32[2] negate(x), control-predecessors={n} }",
         "g { y = f32[2] parameter(0) k = f32[2] abs(y) ROOT l = f32[2] negate(y), control-predecessors={k} }",

@@ -1,4 +1,4 @@
-"""Annotations of operations by builders, and extension of modules.
+"""Annotations that builders add to operations, and extension of existing modules.
 
 The annotations are source lines, shardings, names, headers and layouts.
 """
@@ -73,7 +73,7 @@ def test_headers() -> None:
     assert "replica_count=2, num_partitions=4" in text
 
 
-def test_wrong_headers_are_errors() -> None:
+def test_invalid_headers_are_errors() -> None:
     b = hlotool.Builder("m")
     b.parameter(0, "f32[4]")
     b.set_up_alias([3], 0)

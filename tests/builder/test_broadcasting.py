@@ -31,7 +31,7 @@ def shapes(rank: int, sizes: tuple[int, ...] = SIZES) -> list[tuple[int, ...]]:
 def model(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensions: tuple[int, ...]) -> tuple[int, ...] | None:
     """Returns the dimensions of the result, or None for an illegal combination.
 
-    This is a model of XLA's documentation.
+    The rules are those of XLA's documentation.
     """
     if len(lhs) == len(rhs):
         if dimensions not in ((), tuple(range(len(lhs)))):
@@ -39,8 +39,8 @@ def model(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensions: tuple[int, ...
         pairs = list(zip(lhs, rhs, strict=True))
     else:
         small, large = sorted((lhs, rhs), key=len)
-        # Scalars can be broadcast anywhere. Other operands need the position of each dimension, in
-        # strictly increasing order.
+        # Scalars can be broadcast to any shape. Other operands need the position of each dimension,
+        # in strictly increasing order.
         if len(dimensions) != len(small) or any(not 0 <= position < len(large) for position in dimensions):
             return None
         if any(a >= b for a, b in pairwise(dimensions)):
@@ -57,7 +57,7 @@ def model(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensions: tuple[int, ...
 def choices(ranks: tuple[int, int]) -> list[tuple[int, ...]]:
     """Returns all lists of broadcast_dimensions, including invalid ones.
 
-    These have another length, or are out of range, out of order or repeated.
+    Invalid lists have the wrong length, or entries out of range, out of order or repeated.
     """
     low, high = min(ranks), max(ranks)
     lengths = {0, low, low + 1, high}
@@ -65,7 +65,7 @@ def choices(ranks: tuple[int, int]) -> list[tuple[int, ...]]:
 
 
 def infer(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensions: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Returns the result of the builder's own rules."""
+    """Returns the dimensions of the result according to the builder's own rules."""
     x, y = array_shape("f32", lhs), array_shape("f32", rhs)
     try:
         pair = expansions(x, y, dimensions)
@@ -98,7 +98,7 @@ def test_every_elementwise_operation_follows_the_rules(method: str, ranks: tuple
             except hlotool.BuilderError:
                 found = None
             assert found == expected, (lhs, rhs, dimensions)
-    # Raises an error if the verifier refuses an operation.
+    # The build fails if the verifier rejects an operation.
     b.build()
 
 

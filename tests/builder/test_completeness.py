@@ -1,7 +1,7 @@
 """Checks that every operation of XLA's documentation has a method with the same arguments.
 
 The arguments are in the documentation's order. `?` marks an argument that a document calls
-optional, or leaves out in an example; `...` one that it describes as a sequence.
+optional or omits in an example; `...` marks one that a document describes as a sequence.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hlotool.builder import aliases
 from hlotool.builder.builder import Builder
 from hlotool.dev.operations import method_of
 
-# The operations of the newest version of the documentation, of 2025.
+# The operations in the newest version of the documentation (2025).
 DOCUMENT_2025 = """
 Abs(operand)
 Add(lhs, rhs, broadcast_dimensions?)
@@ -168,9 +168,9 @@ Xor(lhs, rhs, broadcast_dimensions?)
 CustomCall(target_name, operands..., shape)
 """
 
-# Forms of 2017 and 2019 that differ from those above. If only the name of an argument differs
-# (`size_indices`, `channel_handle`, `pred`), the newer name applies. ReducePrecision has the order
-# of 2025, since both numbers are integers.
+# Forms in the documentation of 2017 and 2019 that differ from those above. If only the name of an
+# argument differs (`size_indices`, `channel_handle`, `pred`), the newer name applies.
+# ReducePrecision takes its two integers in the order of 2025.
 OLDER_FORMS = """
 LogicalAnd(lhs, rhs, broadcast_dimensions?)
 LogicalOr(lhs, rhs, broadcast_dimensions?)
@@ -191,7 +191,7 @@ AddDependency AllGatherStart AllGatherDone AllReduceStart AllReduceDone AsyncSta
 CollectivePermuteDone Copy CopyStart CopyDone Domain Fusion RngGetAndUpdateState
 """
 
-# Sections whose examples show only shapes, since the operations before them have shown the values.
+# Sections with examples that show only shapes, because the preceding sections show the values.
 ONLY_SHAPES = {"AllGatherDone", "AllReduceDone", "CollectivePermuteDone", "CopyDone"}
 
 _FORM = re.compile(r"(\w+)\(([^)]*)\)")
@@ -207,7 +207,7 @@ def signatures(method: str) -> list[inspect.Signature]:
 
 
 def fits(signature: inspect.Signature, arguments: str) -> bool:
-    """Returns whether the arguments come first, in order, and no others are required."""
+    """Returns whether a method takes the arguments first, in order, and requires no others."""
     parameters = list(signature.parameters.values())[1:]
     wanted = [word.strip() for word in arguments.split(",") if word.strip()]
     for word, parameter in zip(wanted, parameters, strict=False):
@@ -232,9 +232,9 @@ def test_internal_instructions_have_methods(name: str) -> None:
 
 
 def test_page_shows_all_operations() -> None:
-    """Checks that each operation has a row of the table and a section with an example.
+    """Checks that each operation has a row in the table and a section with an example.
 
-    The example prints the value of the operation, if it has one.
+    The example prints the operation's value, except in the sections in `ONLY_SHAPES`.
     """
     text = (Path(hlotool.__file__).parents[1] / "docs" / "operations.md").read_text(encoding="utf-8")
     sections = dict(re.findall(r"^### (\w+)\n((?s:.*?))(?=^##)", text, re.MULTILINE))

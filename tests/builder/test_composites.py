@@ -1,4 +1,4 @@
-"""Windows, padding, collectives and other composites, and errors in their use.
+"""Windows, padding, collectives and other composite operations, and errors in their use.
 
 Results are compared with NumPy or with XLA's documentation.
 """
@@ -28,7 +28,7 @@ def run(build: Callable[..., Any], *values: Any) -> Any:
 @pytest.mark.parametrize("area", range(1, 9))
 @pytest.mark.parametrize("size", range(1, 5))
 @pytest.mark.parametrize("stride", range(1, 4))
-def test_same_padding_gives_as_many_positions_as_strides_fit(area: int, size: int, stride: int) -> None:
+def test_same_padding_gives_one_position_per_stride(area: int, size: int, stride: int) -> None:
     (window,) = window_of([area], [size], [stride], "SAME")
     padded = area + window.padding_low + window.padding_high
     assert (padded - size) // stride + 1 == -(-area // stride)
@@ -199,7 +199,7 @@ def test_mistakes(call: Callable[[hlotool.Builder, Op], Any], part: str) -> None
 
 
 def built_steps(count: int) -> int:
-    """Returns the cost of building a chain of about this many operations, some with new shapes."""
+    """Returns the steps for building about `count` operations, some of which have new shapes."""
 
     def build() -> None:
         b = hlotool.Builder("m")
@@ -216,5 +216,5 @@ def built_steps(count: int) -> int:
 
 def test_building_takes_a_few_steps_for_each_operation() -> None:
     small, large = built_steps(300), built_steps(3000)
-    # A quarter of the operations are new to the checks, which take most of the steps.
+    # Most of the steps are checks of operations with new shapes, a quarter of all operations.
     assert (large - small) / 2700 < 2500

@@ -1,7 +1,8 @@
-"""Builds, verifies, prints, reads back and runs the examples of XLA's documentation.
+"""Builds, verifies, prints, reads back and runs the examples in XLA's documentation.
 
-The results are compared with the documented ones. If a document contradicts itself, the row follows
-the definition, and its note says so. Rows with a `sample` are in `samples/documents`, too.
+The results are compared with the documented ones. Each row of `documents.ROWS` is one example. If a
+document contradicts itself, the row follows the definition and says so in a note. A row with a
+`sample` also has a file in `samples/documents`.
 """
 
 from __future__ import annotations
@@ -261,7 +262,7 @@ def test_sample_matches_the_documentation(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, row in SAMPLES.items() if row["level"] != "shape" and "per_replica_inputs" not in row])
 def test_inputs_of_samples_are_arguments_of_run(name: str) -> None:
-    """Checks that `hlotool run` takes the inputs in the comments and prints the result in them."""
+    """Checks that `hlotool run` accepts the commented inputs and prints the commented result."""
     path = FOLDER / f"{name}.hlo"
     lines = re.findall(r"^//   (\w+) = (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     *inputs, (last, result) = lines

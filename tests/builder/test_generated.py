@@ -1,4 +1,4 @@
-"""Checks that the generated methods follow from the op table, and that every opcode has one."""
+"""Checks that the generated methods match the op table and that every opcode has a method."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def run(build: Callable[..., Any], *values: Any) -> Any:
 def test_binary_operators(op: Callable[[Any, Any], Any], lhs: Any, rhs: Any) -> None:
     expected = op(lhs, rhs)
     np.testing.assert_allclose(run(op, lhs, rhs), expected, rtol=1e-6)
-    # Numbers and arrays on either side become constants of the same type.
+    # A number or an array on either side becomes a constant of the other operand's type.
     scalar = rhs[1, 0].item()
     np.testing.assert_allclose(run(lambda x: op(x, scalar), lhs), op(lhs, rhs[1, 0]), rtol=1e-6)
     np.testing.assert_allclose(run(lambda y: op(scalar, y), np.abs(rhs)), op(rhs[1, 0], np.abs(rhs)), rtol=1e-6)

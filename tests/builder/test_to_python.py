@@ -1,4 +1,4 @@
-"""Modules as code of builders: all cases of the tests, random modules and hostile texts."""
+"""Modules as builder code: the modules in the tests' folders, random modules, hostile strings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOLDERS = sorted({path.parent for path in [*TESTS.glob("**/*.hlo"), *(TESTS.pare
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_all_texts_of_the_tests(folder):
+def test_all_modules_of_the_tests(folder):
     for path in sorted(folder.glob("*.hlo")):
         for module in parse_each(path.read_bytes(), str(path)):
             if not isinstance(module, ParseError):
@@ -32,7 +32,7 @@ def test_all_texts_of_the_tests(folder):
 def test_random_modules(module):
     check_rebuilt(module)
     code = hlotool.to_python(module)
-    # Builders made the module, so their methods can make it again.
+    # The module was built with the builder's methods, so these methods can rebuild it.
     assert ".instruction(" not in code
     assert "check=False" not in code
 
@@ -156,13 +156,13 @@ ENTRY e {{
 def test_strings_of_the_module_are_only_strings(text, monkeypatch):
     module = parse(hostile_module(text))
     check_rebuilt(module)
-    # The code may be written to a file: characters that cannot be encoded are escaped.
+    # Characters that cannot be encoded are escaped, so that the code can be written to a file.
     code = hlotool.to_python(module).encode("utf-8")
     monkeypatch.setattr(builtins, "exit", None)
     assert hlotool.to_text(run_code(code.decode("utf-8"))) == hlotool.to_text(module)
 
 
-def test_the_check_of_code_finds_other_operations():
+def test_the_code_check_finds_other_operations():
     for code in ("import os", "hlotool.__class__", "print(1)", "x = lambda: 1", "from os import abort", "f'{1}'", "x = [y for y in 'a']"):
         assert only_builds(code) is not None
 
@@ -190,7 +190,7 @@ def test_modules_out_of_order_are_refused():
         hlotool.to_python(module)
 
 
-# ---- arguments of builders' methods -----------------------------------------------------------------------------------
+# ---- arguments of builder methods -------------------------------------------------------------------------------------
 
 WRONG = [
     (lambda b, x: b.set_header({"is_schedule": True}), "did you mean 'is_scheduled'?"),
@@ -245,7 +245,7 @@ def test_names_may_repeat_in_other_computations():
         Builder("m").computation("f32")
 
 
-def test_texts_of_metadata_become_canonical():
+def test_metadata_becomes_canonical():
     x = Builder("m").constant(1.0)
     assert x.annotated(metadata='{ source_line=3 op_name="\\x41"}').instruction.metadata_text == '{op_name="A" source_line=3}'
     assert x.annotated(metadata="{}").instruction.metadata_text is None

@@ -1,6 +1,7 @@
-"""Random arguments of every method: each call returns or raises BuilderError.
+"""Calls of builder methods with random arguments: each returns or raises an expected error.
 
-The built module prints and reads back.
+The expected errors are BuilderError and Python's own errors about arguments. The built module is
+printed and read back.
 """
 
 from __future__ import annotations

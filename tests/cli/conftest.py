@@ -1,4 +1,4 @@
-"""Fixtures for the tests of the command line: texts, and two ways to run a command."""
+"""Fixtures for tests of the command line: module files, and two ways to run a command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BAD = "HloModule bad\n\nENTRY e {\n  p = f32[2] parameter(0)\n  ROOT r = f32[2] 
 
 @pytest.fixture
 def file_of(tmp_path: Path) -> Callable[[str, str], Path]:
-    """Returns a function that writes a text to a new file with this name."""
+    """Returns a function that writes `text` to a new file called `name` and returns its path."""
 
     def write(name: str, text: str) -> Path:
         path = tmp_path / name
@@ -65,7 +65,7 @@ def cli() -> Callable[..., Result]:
 
 @pytest.fixture
 def process() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Returns a function that runs a command as users do, in a process of its own."""
+    """Returns a function that runs a command in its own process, as users do."""
 
     def run(*arguments: str | Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
         options.setdefault("stdout", subprocess.PIPE)

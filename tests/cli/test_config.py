@@ -1,4 +1,4 @@
-"""Settings files: which file is used, its keys, and messages about wrong ones."""
+"""Settings files: the choice of the file, its keys, and messages about invalid keys and values."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`hlotool diff`: exit codes, output, formats and errors.
 
-The changes that it reports are tested by the cases of tests/differ.
+The cases in tests/differ test the changes that it reports.
 """
 
 from __future__ import annotations
@@ -172,9 +172,9 @@ UNARY = ("abs", "cbrt", "ceil", "cosine", "exponential", "floor", "log", "logist
 
 
 def rewritten(count: int) -> tuple[str, str]:
-    """Returns two modules.
+    """Returns two modules that differ in about `count` instructions, no two in the same way.
 
-    Their `count` instructions differ, each in another way, and one module has a fusion.
+    One module has a fusion instead of a custom call.
     """
     kinds = [(a, b) for a in UNARY for b in UNARY if a != b][:count]
     result = f"  ROOT r = ({', '.join(f'f32[{k + 8}]' for k in range(count))}) tuple(d, {', '.join(f'x{k}' for k in range(1, count))})\n"
@@ -200,14 +200,14 @@ def test_large_differences_begin_with_a_summary(cli, file_of):
     assert "  only before: custom-call gemm\n" in body
     assert "  only after: 8x erf, " in body
     assert "  fewer: abs 15 -> 7, " in body
-    # At most two screens; all changes of metadata take one line.
+    # The report fits on two screens, since all changes of metadata share one line.
     assert len(body.splitlines()) < 60
     assert re.search(r"  ~ metadata of \d+ instructions in 1 computation \(--only metadata\)\n", body)
     assert "source_line" not in body
     assert re.search(r"    \.\.\. and \d+ more differences \(--show-all\)\n", body)
     everything = cli("diff", left, right, "--show-all").stdout
     assert everything.count("source_line") == 120
-    # The same in Markdown, for pull requests.
+    # The Markdown output, for pull requests, has the same summary.
     assert "<summary>numbers</summary>" in cli("diff", left, right, "--output-format", "markdown").stdout
 
 
@@ -241,7 +241,7 @@ def test_differences_are_highlighted(cli, pair, file_of):
     columns = cli("diff", *pair, "--color", "always", "-y").stdout
     assert f"{strong}tanh{reset}\x1b[31m(x){reset}" in columns
     assert f"{strong}logistic{reset}\x1b[32m(x){reset}\n" in columns
-    # Another name for the same instruction is not a difference.
+    # A renamed instruction is not highlighted.
     renamed = file_of("renamed.hlo", RENAMED.replace("tanh", "logistic"))
     assert f"\x1b[32m  + t.7 = f32[8] {reset}\x1b[32m{strong}logistic" in cli("diff", pair[0], renamed, "--color", "always").stdout
     # Lines with little in common are not highlighted.
@@ -250,7 +250,7 @@ def test_differences_are_highlighted(cli, pair, file_of):
 
 
 def on_terminal(*arguments: str | Path, env: dict[str, str]) -> tuple[int, str]:
-    """Returns the exit code of a command, and its output on a terminal."""
+    """Returns the exit code of a command that runs on a terminal, and its output."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(Path(hlotool.__file__).parents[1]), "NO_COLOR": "1", **env}
     with subprocess.Popen(
@@ -273,15 +273,15 @@ def test_pager(pair, cli, tmp_path):
     assert on_terminal("diff", *pair, env={"PAGER": mark}) == (1, paged)
     assert on_terminal("diff", *pair, env={"HLOTOOL_PAGER": mark, "PAGER": "false"}) == (1, paged)
     assert on_terminal("diff", *pair, env={"PAGER": f"MARK=1 {mark} | cat"}) == (1, paged)
-    # No pager is used with the option, if the program does not exist, or with the values that git
-    # treats as no pager.
+    # No pager is used with --no-pager, if the pager does not exist, or if PAGER has a value that
+    # git treats as "no pager".
     assert on_terminal("diff", *pair, "--no-pager", env={"PAGER": mark}) == (1, plain)
     for pager in ("", "cat", "there-is-no-such-pager", "'"):
         assert on_terminal("diff", *pair, env={"PAGER": pager}) == (1, plain)
     # The user may close the pager before the end.
     assert on_terminal("diff", *pair, env={"PAGER": "head -n 1"}) == (1, plain.partition("\n")[0] + "\n")
     assert on_terminal("diff", *pair, env={"PAGER": "true"}) == (1, "")
-    # Output for programs, and output to a file, do not use a pager.
+    # JSON output and output to a file do not go through the pager.
     assert on_terminal("diff", *pair, "--output-format", "json", env={"PAGER": mark})[1].startswith("{")
     assert on_terminal("diff", *pair, "-o", tmp_path / "out", env={"PAGER": mark}) == (1, "")
     assert (tmp_path / "out").read_text() == plain
@@ -371,10 +371,10 @@ def many_computations(opcode: str) -> str:
 
 
 class Page(HTMLParser):
-    """The elements of a page.
+    """A parser for the HTML output of `hlotool diff`.
 
-    Records whether all tags are closed, the resources that it loads, its visible text, and the data
-    of its script.
+    It checks that all tags are closed, and records the resources that the page loads, its visible
+    text, and the data in its script.
     """
 
     VOID = frozenset({"meta", "input", "br"})
@@ -416,7 +416,7 @@ def test_page(cli, pair):
     assert [[data["kinds"][kind] for kind in entry[2]] for entry in page.entries] == [["opcode"], ["operands"]]
     assert data["counts"] == {"opcode": 1, "operands": 1}
     assert [section["title"] for section in data["sections"]] == ["f", "e (ENTRY)"]
-    # Both modules are on the page, and each instruction links to its counterpart.
+    # The page contains both modules, and each instruction links to its counterpart.
     assert len(data["lines"]) == len(data["partner"]) == len(data["state"]) == 16
     assert all(data["partner"][other] == node for node, other in enumerate(data["partner"]))
     assert [computation[0] for side in data["computations"] for computation in side] == ["f", "e", "f", "e"]
@@ -428,7 +428,7 @@ def test_page(cli, pair):
 
 
 def test_script_of_the_page_finds_its_elements(cli, pair):
-    """The script and the style sheet only refer to names of elements that the page has."""
+    """Checks that the script refers only to elements and data that the page has."""
     text = cli("diff", *pair, "--output-format", "html").stdout
     page, script = Page(text), text.rpartition("<script>")[2]
     assert set(re.findall(r'byId\("(\w+)"\)', script)) <= set(page.ids)
@@ -437,7 +437,7 @@ def test_script_of_the_page_finds_its_elements(cli, pair):
 
 
 def test_page_of_large_differences(cli, file_of):
-    """Equal differences are shown once, and lines have a readable length."""
+    """Checks that equal differences are shown once, and that no line is too long to read."""
     count = 8
     computations = "".join(f"f{k} {{\n  x = f32[8] parameter(0)\n  ROOT y = f32[8] tanh(x)\n}}\n" for k in range(count))
     calls = "".join(f"  c{k} = f32[8] call({f'c{k - 1}' if k else 'p'}), to_apply=f{k}\n" for k in range(count))
@@ -454,7 +454,7 @@ def test_page_of_large_differences(cli, file_of):
     assert [(old[slice(*a)], new[slice(*b)]) for a, b in zip(old_parts, new_parts, strict=True)] == [(f"c{count - 1}", "p")]
 
 
-def test_page_escapes_texts_of_modules(cli, file_of):
+def test_page_escapes_text_from_modules(cli, file_of):
     text = 'ENTRY e {{ ROOT p = f32[] parameter(0), metadata={{op_name="{}"}} }}'
     evil = "</main></script><script>alert(1)</script>$title<!--"
     left, right = file_of("a.hlo", text.format("a")), file_of("b.hlo", text.format(evil))
@@ -500,14 +500,14 @@ def test_semantic_of_equal_results(cli, file_of):
         0,
         "the results agree on 3 random inputs\nstructural diff: 1 instruction changed (add: operands exchanged)\n",
     )
-    # A constant may also change if it is only compared with a larger one.
+    # Changing a constant has no effect if every value that it is compared with is larger.
     bound = "ENTRY e { p = f32[] parameter(0) c = f32[] constant(%s) m = f32[] maximum(p, c) a = f32[] abs(p) ROOT r = f32[] maximum(m, a) }"
     result = cli("diff", file_of("low.hlo", bound % "-2"), file_of("lower.hlo", bound % "-3"), "--semantic")
     assert (result.exit_code, result.stdout.splitlines()[3]) == (
         0,
         "first difference, without effect on the results: 'c' (constant) in 'e'",
     )
-    # Sums in another order differ only by rounding.
+    # Adding and subtracting a value changes the result only by rounding.
     other = file_of(
         "other.hlo", LEFT.replace("ROOT r = f32[8] sine(d)", "k = f32[8] add(d, q)\n  l = f32[8] subtract(k, q)\n  ROOT r = f32[8] sine(l)")
     )
@@ -554,7 +554,7 @@ def test_flops_and_bytes_are_counted(cli, file_of):
 
 
 def test_rounding_is_not_reported_as_a_difference_of_values(cli, file_of):
-    """The difference in `q` is within the tolerance, but it is all that the subtraction leaves."""
+    """Compares modules that differ in `q` only by rounding, which the subtraction amplifies."""
     left = """ENTRY e {
       p = f32[64] parameter(0)
       c = f32[64] broadcast(f32[] constant(3)), dimensions={}

@@ -35,7 +35,7 @@ OTHER = chain("floor", "ceil", name="other")
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
-    """Returns a function that fills the folders `before` and `after`, and enters their parent."""
+    """Returns a function that fills the folders `before` and `after` in the working directory."""
     monkeypatch.chdir(tmp_path)
 
     def make(before: dict[str, str], after: dict[str, str]) -> tuple[str, str]:
@@ -107,7 +107,7 @@ def test_equal_changes_are_shown_once(cli, folders):
 
 
 def test_the_report_on_many_changes_is_short(cli, folders):
-    """The report is short even if all modules differ, each in another way."""
+    """Checks that the report is short even if all modules differ, each in a different way."""
     count = 100
     texts = {f"m{k:03}.hlo": chain("tanh", "abs", size=k + 1, name=f"m{k}") for k in range(count)}
     others = dict.fromkeys((f"n{k:03}.hlo" for k in range(count)), "HloModule n\nENTRY e { ROOT p = s8[] parameter(0) }")
@@ -164,7 +164,7 @@ def test_files_that_cannot_be_read(cli, folders, tmp_path):
 
 @pytest.mark.parametrize("folder", ["before", "after"])
 def test_files_that_vanish(cli, folders, tmp_path, monkeypatch, folder):
-    """A file that can no longer be read is neither equal nor different."""
+    """Checks that a file that can no longer be read counts as neither equal nor different."""
     pair = folders({"a.hlo": SMALL, "b.hlo": LARGE}, {"a.hlo": SMALL, "b.hlo": renamed(LARGE)})
 
     def pair_up_late(left, right):
@@ -178,7 +178,7 @@ def test_files_that_vanish(cli, folders, tmp_path, monkeypatch, folder):
     assert json.loads(result.stdout)["equal"] == [["a.hlo", "a.hlo"]]
 
 
-def test_equal_texts_are_read_once(cli, folders, monkeypatch):
+def test_equal_files_are_parsed_once(cli, folders, monkeypatch):
     texts = {f"m{k}.hlo": chain("tanh", "abs", size=k + 1) for k in range(4)}
     pair = folders(texts, {f"other{name}": text for name, text in texts.items()})
     parsed = []
@@ -241,7 +241,7 @@ def test_empty_folders(cli, folders):
 
 
 def test_no_file_on_one_side(cli, file_of):
-    """Git passes this name for the missing side of a new file."""
+    """Compares a file with /dev/null, which git passes for the missing side of a new file."""
     path = file_of("a.hlo", SMALL)
     assert cli("diff", os.devnull, path).stdout == "1 module added\n\n+ a.hlo: 4 instructions\n"
     assert cli("diff", path, os.devnull).stdout == "1 module deleted\n\n- a.hlo: 4 instructions\n"
@@ -305,7 +305,7 @@ def test_results_do_not_depend_on_jobs(process, folders, tmp_path):
 
 
 def test_highlights_of_details(cli, folders):
-    """The differences of a pair are highlighted within its lines, even if these are indented."""
+    """Checks that indented lines have the same highlights as the lines of a single comparison."""
     pair = folders({"a.hlo": SMALL}, {"a.hlo": SMALL.replace("abs(", "sign(")})
     plain = cli("diff", "before/a.hlo", "after/a.hlo", "--color", "always", "--no-pager").stdout.splitlines()
     details = cli("diff", *pair, "--details", "--color", "always", "--no-pager").stdout.splitlines()

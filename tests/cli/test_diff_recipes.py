@@ -1,6 +1,6 @@
-"""The recipes of docs/comparing.md for git, pre-commit and pull requests work.
+"""Tests of the recipes in docs/comparing.md for git, pre-commit and pull requests.
 
-They need git, as the other tests of files do.
+These tests need git.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CHANGE = "  - t = f32[8] tanh(p)\n  + t = f32[8] sine(p)\n"
 
 
 def block(language: str, part: str) -> str:
-    """Returns the only code block of a language that contains this text."""
+    """Returns the only code block in `language` that contains `part`."""
     (text,) = [text for text in re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL) if part in text]
     return text
 
@@ -98,7 +98,7 @@ def test_difftool(shell, tmp_path):
 
 
 def test_hook(shell, tmp_path):
-    """Runs the command of the hook as pre-commit does: with the names of the changed files."""
+    """Runs the hook's command as pre-commit does, with the names of the changed files."""
     text = block("yaml", "repo: local")
     entry = " ".join(text.partition("entry: >-\n")[2].split())
     assert re.search(r"files: (\S+)", text)[1] == r"^golden/.*\.hlo$"
@@ -111,7 +111,7 @@ def test_hook(shell, tmp_path):
 
 
 def test_pull_request(shell, tmp_path):
-    """Runs the steps of the workflow that are commands."""
+    """Runs the commands of the workflow."""
     workflow = block("yaml", "on: pull_request")
     write(tmp_path, "golden/m.hlo", RIGHT)
     shell("git commit -q -a -m two")

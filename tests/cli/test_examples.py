@@ -1,6 +1,6 @@
-"""The examples of `hlotool explain`.
+"""The examples in `hlotool explain`.
 
-Each bad example has the finding at the marked line; no good example has it.
+Each bad example has the finding on the marked line, and no good example has it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hlotool.text.parse.parser import parse
 from hlotool.verifier.engine import verify
 from hlotool.verifier.explanations import Example, example_of, explain_rule
 
-# No text can violate these rules; they are for modules that programs have built.
+# These rules have no examples: only modules built by programs can violate them.
 WITHOUT_TEXT = {"T077", "A029", "M025"}
 OF_TEXTS = [code for code in CODE_NAMES if code[0] != "R" and code not in WITHOUT_TEXT]
 OF_RUNS = [code for code in CODE_NAMES if code[0] == "R"]
@@ -68,7 +68,7 @@ def test_every_rule_is_explained(code):
 
 
 def test_examples_mark_the_line():
-    # The others are about texts that are not HLO, a header without a name, and comments.
+    # The exceptions are about input that is not HLO, a header without a name, and comments.
     assert {code for code in OF_TEXTS if f"// {code}\n" not in example_of(code).bad} == {"S049", "M019", "W050"}
 
 

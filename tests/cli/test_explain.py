@@ -45,7 +45,7 @@ def test_unknown_subjects(cli):
 @pytest.mark.parametrize("code", CODE_NAMES)
 def test_every_rule_can_be_explained(cli, code):
     assert explain_rule(code).summary
-    # Examples of modules are shown unchanged.
+    # Example modules, which are indented, are shown unchanged.
     assert all(len(line) <= 100 for line in cli("explain", code).stdout.splitlines() if not line.startswith("    "))
 
 
@@ -54,7 +54,7 @@ def test_every_opcode_can_be_explained(cli):
     assert result.exit_code == 0
     explanations = [explain_op(op) for op in OPS.values()]
     assert all(explanation.summary and explanation.example for explanation in explanations)
-    # Attribute kinds have names in the code that mean nothing to readers of HLO.
+    # The internal names of attribute kinds mean nothing to readers of HLO.
     shown = {values for explanation in explanations for _, values, _ in explanation.attributes}
     assert not shown & CODECS.keys()
     assert max(map(len, (line for line in result.stdout.splitlines() if not line.startswith("    ")))) <= 80

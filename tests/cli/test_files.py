@@ -90,7 +90,7 @@ class Endless:
         self.byte = byte
 
     def read(self, size=-1, /):
-        assert size > 0, "asked for everything"
+        assert size > 0, "the whole device was requested"
         return self.byte * size
 
 

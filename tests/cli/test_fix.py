@@ -1,4 +1,4 @@
-"""`--fix`, `--diff` and `--add-ignore`: their changes, and the texts that they leave unchanged."""
+"""`--fix`, `--diff` and `--add-ignore`: the changes that they make, and input that they keep."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def test_standard_input_goes_to_standard_output(cli):
     assert (result.exit_code, result.stdout) == (0, MENDED)
     result = cli("verify", "--fix", stdin=BROKEN + "// -----\n" + UNNEEDED + "// -----\n" + DOUBTFUL)
     assert result.exit_code == 1
-    # An error keeps suppressions, since the hidden finding may return when the error is gone.
+    # A module with an error keeps its suppressions, since fixing the error may bring back the
+    # suppressed finding.
     assert result.stdout == MENDED + "// -----\n" + UNNEEDED.replace(" // hlotool: ignore[T003]", "") + "// -----\n" + DOUBTFUL
     assert "error[T003]" in result.stderr
 
@@ -83,10 +84,10 @@ def test_fixes_are_shown(cli, tmp_path):
 
 
 def fixed(text: str, code: str, **position: str) -> str:
-    """Returns the text after fixing one finding, which need not be the finding of a rule."""
+    """Returns the text after fixing the given finding, even if no rule reports it."""
 
     def check(module):
-        # Only the finding in the first text is fixed.
+        # The finding is reported only before the fix.
         return [Diagnostic(code, "x", "warning", "m", **position)] if module.source.text == text else []
 
     return fix_text(text, "m.hlo", check).text
@@ -133,7 +134,7 @@ def test_dead_computation():
     assert fixed(dead + live, "W003", computation="dead") == live
     assert fixed("HloModule m\n\n" + dead + live, "W003", computation="dead") == "HloModule m\n\n" + live
     assert fixed(dead + live, "W003", computation="main") == dead + live
-    # Some versions of XLA repeat the name; other comments stay.
+    # Some versions of XLA repeat the name in a comment, which is removed; other comments stay.
     assert fixed(dead.replace("}", "} // dead") + live, "W003", computation="dead") == live
     for comment in ("} // deadly", "// dead }\n}", "} // }", "/* } */ } // dead"):
         kept = dead.replace("}", comment) + live
@@ -253,7 +254,7 @@ BODY = "HloModule m\n\n// Two parameters.\nENTRY e {{\n  p = f32[2,3] parameter(
 
 
 def rewritten_lines(lines: str, *codes: str) -> str:
-    """Returns the fixed lines of an entry computation; checks that nothing else changes."""
+    """Returns the fixed lines of an entry computation, and checks that nothing else changes."""
     text = BODY.format(lines)
     result = fix_text(text, "m.hlo", lambda module: verify(module, select=codes), rewrite=rewrite_edits).text
     first, _, rest = BODY.format("|").partition("|")
@@ -360,7 +361,7 @@ def test_lines_that_are_not_rewritten(lines):
 
 
 def offered_lines(lines: str, code: str) -> list[str]:
-    """Returns the lines after each offered fix, applied alone; they need not be valid."""
+    """Returns the lines after each offered fix, applied alone; the lines need not be valid."""
     module = parse(BODY.format(lines))
     findings = with_fixes(module, verify(module, select=[code]), rewrite=rewrite_edits)
     assert findings
@@ -378,10 +379,10 @@ NUMBERS = ", ".join(map(str, range(101)))
         # A result that is too long, a tuple, and a number that cannot be written as text.
         ("W021", f"  c = s32[101] constant({{{NUMBERS}}})\n  ROOT n = s32[101] negate(c)\n"),
         ("W021", "  a = f32[] constant(nan)\n  b = f32[] constant(1)\n  ROOT c = c64[] complex(a, b)\n"),
-        # The result has another sharding, or the value is computed within another line.
+        # The result has a different sharding, or the value is computed inside another line.
         ("W019", "  a = f32[2,3] negate(p)\n  ROOT b = f32[2,3] negate(a), sharding={replicated}\n"),
         ("W019", "  a = f32[2,3] abs(f32[2,3] sine(p))\n  ROOT b = f32[2,3] abs(f32[2,3] abs(f32[2,3] cosine(p)))\n"),
-        # If an operand is not removed, its instruction stays.
+        # The comment keeps the operand, so its instruction stays too.
         ("W011", "  a = f32[6] reshape(p)\n  ROOT b = f32[3,2] reshape(/* p */ a)\n"),
     ],
 )
@@ -392,7 +393,7 @@ def test_fixes_that_are_not_offered(code, lines):
 @pytest.mark.parametrize(
     ("code", "lines", "after"),
     [
-        # Only rewrites that the lint names: no merging of equal values, folding or other rules.
+        # Only the rewrites named by the lint are applied, but not, for example, merging or folding.
         (
             "W019",
             "  y = s32[4] subtract(q, q)\n  z = s32[4] subtract(q, q)\n  ROOT r = (s32[4], s32[4]) tuple(y, z)\n",
@@ -417,7 +418,7 @@ def test_fixes_that_are_not_offered(code, lines):
             "  n = f32[2,3] negate(p)\n  c = f32[2,3] concatenate(n), dimensions={0}\n  ROOT r = f32[2,3] sine(c)\n",
             ["  n = f32[2,3] negate(p)\n  ROOT r = f32[2,3] sine(n)\n"],
         ),
-        # The new instruction has the sharding of the old one.
+        # The new instruction keeps the sharding of the old one.
         (
             "W019",
             "  ROOT z = s32[4] subtract(q, q), sharding={devices=[2]<=[2]}\n",
@@ -473,8 +474,11 @@ def test_fixes_that_are_offered(code, lines, after):
     assert offered_lines(lines, code) == after
 
 
-def test_texts_with_errors_are_not_rewritten():
-    """Unparsed lines may use what a fix removes; warnings, as about opcodes, do not matter."""
+def test_modules_with_errors_are_not_rewritten():
+    """Checks that a line that does not parse prevents fixes, but an unknown opcode does not.
+
+    A line that does not parse may use an instruction that the fix would remove.
+    """
     lines = "  a = f32[2,3] negate(p)\n  b = f32[2,3] negate(a)\n  c = f32[2,3] {}\n  ROOT r = f32[2,3] sine(b)\n"
     for end, is_fixed in (("ceil(a) =", False), ("nogate(a)", True)):
         module = parse(BODY.format(lines.format(end)), strict=False)
@@ -486,13 +490,13 @@ def test_another_instruction_becomes_the_root(cli):
     text = "HloModule m{}\n\nENTRY %e (p: f32[4]) -> f32[4] {{\n  {}%p = f32[4]{{0}} parameter(0)\n{}}}\n"
     lines = '  %a = f32[4]{0} negate(f32[4]{0} %p)\n  ROOT %r = f32[4]{0} negate(f32[4]{0} %a), metadata={op_name="r"}\n'
     assert cli("verify", "--select", "W019", "--fix", "-q", "-", stdin=text.format("", "", lines)).stdout == text.format("", "ROOT ", "")
-    # In this text, the root is the last instruction.
+    # In a scheduled module, the last instruction must stay the root.
     scheduled = text.format(", is_scheduled=true", "", lines)
     assert cli("verify", "--select", "W019", "--fix", "-q", "-", stdin=scheduled).stdout == scheduled
 
 
 def test_every_lint_with_rewrites_has_an_example_that_is_fixed():
-    # The converts of W009's example round, and the optimizer keeps W022's short constant.
+    # The converts in W009's example round, and the optimizer keeps the short constant in W022's.
     for code in rewrite_fixes().keys() - {"W009", "W022"}:
         text = example_of(code).bad.replace("  // " + code, "")
         result = fix_text(text, "m.hlo", lambda module, code=code: verify(module, select=[code]), rewrite=rewrite_edits)
@@ -511,7 +515,7 @@ def test_line_endings_are_preserved():
 
 
 def test_many_lints_at_once(cli, tmp_path):
-    """Instructions that a rewrite leaves unused are removed by the next fix."""
+    """Checks that the next fix removes instructions that a rewrite leaves unused."""
     path = tmp_path / "m.hlo"
     chain = "".join(f"  n{k + 1} = f32[2,3] negate(n{k})\n" for k in range(40))
     path.write_text(BODY.format(f"  n0 = f32[2,3] copy(p)\n{chain}  ROOT r = f32[2,3] sine(n40)\n"))
@@ -556,7 +560,7 @@ def test_add_ignore(cli, tmp_path):
     assert path.read_text().count("hlotool") == 1
 
 
-def test_texts_that_do_not_parse_are_not_given_suppressions(cli, broken):
+def test_modules_that_do_not_parse_get_no_suppressions(cli, broken):
     assert cli("verify", "--add-ignore", broken).exit_code == 1
     assert broken.read_text() == BROKEN
 

@@ -1,4 +1,4 @@
-"""Independent fixes are applied together, since each attempt verifies the whole text."""
+"""Independent fixes: they are applied in one attempt, since each attempt verifies the module."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_neighboring_lines() -> None:
 
 
 def test_a_fix_that_needs_an_instruction_that_another_removes() -> None:
-    """`b` is to be replaced by `a`, but `a` is to be replaced as well: in the next step."""
+    """Replaces `b` with `a`, which another fix replaces with `p` at the same time."""
     lines = ["p = f32[4] parameter(0)", "a = f32[4] reshape(p)", "b = f32[4] reshape(p)", "c = f32[4] sine(a)", "d = f32[4] cosine(b)"]
     result, checks = fixed(entry(lines, "c, d"), "W005", "W007")
     assert result.text == entry(["p = f32[4] parameter(0)", "c = f32[4] sine(p)", "d = f32[4] cosine(p)"], "c, d")
@@ -58,7 +58,7 @@ def test_a_fix_that_needs_an_instruction_that_another_removes() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_fixed_modules_compute_the_same(seed: int) -> None:
+def test_fixed_modules_compute_the_same_values(seed: int) -> None:
     module = random_module(seed, size=Random(seed).randint(10, 60))
     result, checks = fixed(str(module), "ALL")
     arguments = random_arguments(module, seed)

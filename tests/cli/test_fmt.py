@@ -1,4 +1,4 @@
-"""`hlotool fmt`: output, exit codes and messages. No file is ever partly written or lost."""
+"""`hlotool fmt`: output, exit codes and messages; no file is ever partly written or lost."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_no_output_for_a_buffer_that_does_not_parse(cli, text):
 
 
 def test_an_empty_buffer_is_formatted(cli):
-    """Editors also format new files when saving them."""
+    """Formats an empty buffer, as editors do when they save a new file."""
     result = cli("fmt", "-", stdin=b" \n")
     assert (result.exit_code, result.stdout_bytes, result.stderr) == (0, b"", "")
 
@@ -265,7 +265,7 @@ def test_full_standard_output(process, messy):
     assert "No space left" in result.stderr
 
 
-# ---- what cannot be read or written -----------------------------------------------------------------------------------
+# ---- unreadable and unwritable files ----------------------------------------------------------------------------------
 
 
 def test_several_files_with_bad_ones(cli, tmp_path, bad, messy):
@@ -303,7 +303,7 @@ def test_links_are_followed(cli, messy, tmp_path):
 
 
 def test_extended_attributes_are_preserved(cli, messy, monkeypatch):
-    """Simulated, because not every file system supports them."""
+    """Simulates extended attributes, because not every file system supports them."""
     attributes = {}
     monkeypatch.setattr(os, "listxattr", lambda path: ["user.note"] if Path(path) == messy else [], raising=False)
     monkeypatch.setattr(os, "getxattr", lambda path, name: b"mine", raising=False)
@@ -313,7 +313,7 @@ def test_extended_attributes_are_preserved(cli, messy, monkeypatch):
 
 
 def test_the_owner_is_preserved(cli, messy, foreign, monkeypatch):
-    """Simulated, because only root can change the owner of files."""
+    """Simulates another owner, because only root can change the owner of a file."""
     owners = []
     monkeypatch.setattr(os, "chown", lambda path, user, group: owners.append((user, group)))
     messy.chmod(0o750)
@@ -326,7 +326,7 @@ def test_the_owner_is_preserved(cli, messy, foreign, monkeypatch):
 
 @pytest.fixture
 def foreign(messy, monkeypatch):
-    """Pretends that a file belongs to another user."""
+    """Makes messy.hlo appear to belong to another user."""
     real = Path.stat
 
     def stat_of(self, **options):
@@ -351,7 +351,7 @@ def test_files_of_other_users_keep_their_owner(cli, messy, foreign, monkeypatch)
 
 
 def test_a_folder_that_cannot_be_written(cli, messy, monkeypatch):
-    """Simulated, because root can write everywhere."""
+    """Simulates the missing permission, because root can write to any folder."""
 
     def refuse(path, *arguments, **options):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
@@ -473,7 +473,7 @@ def test_standard_input_with_several_jobs(process, tmp_path, command, status):
     assert "<stdin>" in result.stderr + result.stdout
 
 
-# ---- options of style -------------------------------------------------------------------------------------------------
+# ---- style options ----------------------------------------------------------------------------------------------------
 
 
 def test_range(cli, messy):
@@ -520,7 +520,7 @@ def test_a_bad_width(cli, messy, value):
     assert messy.read_text() == MESSY
 
 
-# ---- the check of the result ------------------------------------------------------------------------------------------
+# ---- checking the result ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("right", "wrong"), [(" // in", ""), ("f32[2] parameter", "f32[3] parameter"), ("negate(a)", "negate(a), x=1")])
@@ -553,9 +553,9 @@ def test_a_formatter_that_raises(monkeypatch, cli, messy, tmp_path, error, code,
     assert (messy.read_text(), second.read_text()) == (MESSY, NEAT)
 
 
-# ---- kills ------------------------------------------------------------------------------------------------------------
+# ---- killed processes -------------------------------------------------------------------------------------------------
 
-# A process that imports once and then writes the two texts alternately until it is killed.
+# A script that writes the contents of two files to one path in turn until it is killed.
 _WRITER = """
 import sys
 from pathlib import Path
@@ -568,7 +568,7 @@ while True:
 """
 
 
-def test_a_killed_process_leaves_the_old_text_or_the_new(tmp_path):
+def test_a_killed_process_leaves_the_old_or_the_new_text(tmp_path):
     instructions = "".join(f"  n{k} = f32[2]   constant({{1,{k}}})\n" for k in range(5_000))
     old = "HloModule m\nENTRY e {\n" + instructions + "}\n"
     new = hlotool.format_text(old)

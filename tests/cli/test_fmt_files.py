@@ -1,4 +1,4 @@
-"""`hlotool fmt`: the files that it formats, lossless rewriting, diffs, and names in its output."""
+"""`hlotool fmt`: the choice of files, lossless rewriting, diffs, and file names in the output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from texts import MESSY, NEAT
 
 import hlotool
 
-# ---- texts with errors ------------------------------------------------------------------------------------------------
+# ---- invalid modules --------------------------------------------------------------------------------------------------
 
 ERRORS = [
     ("a  =  f32[] negate( b )", "a = f32[] negate(b)"),
@@ -28,14 +28,14 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("line", "formatted"), ERRORS)
-def test_texts_with_errors_of_the_verifier_are_formatted(cli, line, formatted):
+def test_modules_that_the_verifier_rejects_are_formatted(cli, line, formatted):
     text = f"HloModule m\n\nENTRY e {{\n  {line} // typing\n  ROOT r = f32[] negate(a)\n}}\n"
     result = cli("fmt", "-", stdin=text)
     assert (result.exit_code, result.stdout) == (0, text.replace(line, formatted))
     assert cli("verify", "-", stdin=text).exit_code == 1
 
 
-# ---- files that are rewritten only if nothing is lost -----------------------------------------------------------------
+# ---- rewriting files only if nothing is lost --------------------------------------------------------------------------
 
 
 def test_a_file_that_changed_while_formatting_is_not_written(cli, messy, monkeypatch):

@@ -1,4 +1,4 @@
-"""Output formats of `hlotool verify` for other programs."""
+"""Output formats of `hlotool verify` that other programs read."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def test_null_has_no_output():
 
 # ---- SARIF ------------------------------------------------------------------------------------------------------------
 
-# The requirements of the SARIF 2.1.0 schema for the parts that hlotool writes: required properties,
-# types, and lower bounds.
+# The requirements of the SARIF 2.1.0 schema for the properties that hlotool writes: the required
+# properties, their types, and lower bounds.
 SARIF = {
     "": {"version": "2.1.0", "$schema": str, "runs": list},
     "run": {"tool": dict, "columnKind": ("utf16CodeUnits", "unicodeCodePoints"), "results": list},
@@ -190,8 +190,7 @@ def test_sarif_describes_rules_as_the_pages_do():
         page = (ROOT / "docs" / "rules" / f"{FAMILIES[code[0]][1]}.md").read_text(encoding="utf-8")
         (section,) = (part for part in page.split("\n## ") if part.startswith(f"{code} "))
         assert f"## {section}".startswith(rule["help"]["markdown"].rstrip()), code
-        # The links lead to XLA's documentation, since hlotool's pages about rules are not on the
-        # web.
+        # The links lead to XLA's documentation, since hlotool's own rule pages are not on the web.
         assert rule["helpUri"].removeprefix("https://openxla.org/xla/") in {"aliasing", "async_ops", "hlo_dumps", "operation_semantics", "shapes"}
 
 

@@ -1,4 +1,4 @@
-"""`--legacy` and `--extract` of the commands that read modules."""
+"""The options `--legacy` and `--extract` of the commands that read modules."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_old_spellings_are_formatted_as_a_whole(cli, old):
         hlotool.format_text(before, lines=(5, 5), legacy=True)
 
 
-def test_a_text_without_modules_is_an_error(cli, tmp_path):
+def test_a_file_without_modules_is_an_error(cli, tmp_path):
     path = tmp_path / "empty.md"
     path.write_text("no HLO here\n")
     for command in ("verify", "fmt", "print", "run", "opt"):

@@ -1,6 +1,6 @@
-"""The guides are correct: commands print the output shown, options exist, and recipes work.
+"""Tests of the guides: commands print the output shown, options exist, and recipes work.
 
-Recipes for editors are only tested if the editor is installed.
+A recipe for an editor is tested only if the editor is installed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def blocks(name: str, language: str) -> list[str]:
 def environment(tmp_path):
     """Returns the environment of the child processes.
 
-    They find `hlotool` and its Python, but not the settings of the user who runs the tests.
+    The processes find `hlotool` and its Python, but not the settings of the user who runs the tests.
     """
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -52,8 +52,8 @@ def environment(tmp_path):
         script.chmod(0o755)
     home = tmp_path / "home"
     home.mkdir()
-    # The variables of git hooks are removed, so that commands in the guides never work on the
-    # user's repository.
+    # Variables that git sets for hooks are removed, so that the commands in the guides never
+    # change the user's repository.
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "XDG_"))}
     return {**kept, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "HOME": str(home), "TERM": "dumb"}
 
@@ -66,7 +66,7 @@ def command_of(name: str) -> click.Command:
 
 def parse(words: list[str]) -> None:
     """Raises UsageError if the words are not a valid command line."""
-    # Uses the settings of the group, since commands keep the settings of their first context.
+    # The group's settings are passed because a command keeps the settings of its first context.
     command_of(words[0]).make_context(words[0], words[1:], parent=click.Context(COMMANDS, **COMMANDS.context_settings))
 
 
@@ -77,7 +77,7 @@ def parse(words: list[str]) -> None:
 def test_console(name, environment, tmp_path):
     """Runs the commands of a guide in one folder.
 
-    `cat` of a file that does not exist creates it with the content shown.
+    If a guide shows a file with `cat` that does not exist, the file is created with that content.
     """
     folder = tmp_path / "guide"
     shutil.copytree(ROOT / "samples", folder / "samples")
@@ -121,7 +121,7 @@ sys.exit(doctest.DocTestRunner().run(examples).failed)
 
 @pytest.mark.parametrize("name", ["building.md", "kernels.md", "operations.md"])
 def test_library_guides(name, environment):
-    """Runs each guide in a process of its own, since examples may register kernels."""
+    """Runs each guide in its own process, since examples may register kernels."""
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     code = "\n".join(block for language, block in BLOCK.findall(text) if language == "python")
     result = subprocess.run([sys.executable, "-c", EXAMPLES], cwd=ROOT, env=environment, input=code, capture_output=True, text=True, check=False)
@@ -129,16 +129,16 @@ def test_library_guides(name, environment):
 
 
 def strings(value: object) -> list[str]:
-    """Yields all strings in a JSON value."""
+    """Returns all strings in a JSON value."""
     if isinstance(value, dict):
         value = list(value.values())
     return [text for item in value for text in strings(item)] if isinstance(value, list) else [value] if isinstance(value, str) else []
 
 
 def command_lines(name: str) -> list[str]:
-    """Yields the words after `hlotool` in code blocks and in the text between them.
+    """Returns the arguments of each `hlotool` command in a guide.
 
-    The blocks are those with shell commands and configuration.
+    Commands are in inline code, and in blocks of shell commands and configuration.
     """
     code = [text for language in ("console", "sh", "yaml", "make") for text in blocks(name, language)]
     code += [text for block in blocks(name, "json") for text in strings(json.loads(block))]
@@ -158,7 +158,7 @@ def test_options_exist(name):
 
 
 def test_options_in_recipes_exist():
-    """Recipes for editors assemble command lines from parts."""
+    """Checks options in recipes for editors, which assemble command lines from parts."""
     known = {option for name in ("fmt", "verify") for parameter in command_of(name).params for option in parameter.opts}
     code = [text for language in ("vim", "lua", "elisp", "toml", "json") for text in blocks("editors.md", language)]
     code += [(EDITORS / name).read_text(encoding="utf-8").replace("python -m", "") for name in ("vim/ftplugin/hlo.vim", "emacs/hlo-mode.el")]
@@ -168,7 +168,7 @@ def test_options_in_recipes_exist():
 
 
 def test_names_of_files_are_neither_commands_nor_options():
-    """File names are untrusted, and may be `$(program).hlo` or `--output=m.hlo`."""
+    """Checks uses of file names, which are untrusted: `$(program).hlo` or `--output=m.hlo`."""
     tasks = [task for block in blocks("editors.md", "json") for task in json.loads(block).get("tasks", ())]
     assert [task["type"] for task in tasks] == ["process"]
     assert [task["args"][-2:] for task in tasks] == [["--", "${file}"]]
@@ -186,7 +186,7 @@ CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
 def anchors(page: Path) -> set[str]:
-    """Returns the anchors that GitHub generates for the headings of a page."""
+    """Returns the anchors that GitHub generates for the headings of a Markdown file."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
@@ -204,7 +204,7 @@ def test_links_have_targets(page):
         assert not anchor or anchor in anchors(other), target
 
 
-# ---- other files that the guides show ---------------------------------------------------------------------------------
+# ---- other files in the guides ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -250,7 +250,7 @@ def test_guides_name_existing_hooks():
 
 
 def test_patterns_of_messages():
-    """The patterns for VS Code and Vim match the output."""
+    """Checks that the patterns for VS Code and Vim match the output."""
     (pattern,) = [task["problemMatcher"]["pattern"] for text in blocks("editors.md", "json") for task in json.loads(text).get("tasks", ())]
     match = re.fullmatch(pattern["regexp"], "dir/a b.hlo:1:51: error[S012] unknown-opcode: unknown opcode 'negat'")
     assert match
@@ -280,7 +280,7 @@ def run(command: list[str], folder: Path, environment) -> subprocess.CompletedPr
 
 
 def works(command: list[str], expected: str) -> bool:
-    """Returns whether the editor is installed with the features that the recipe needs."""
+    """Returns whether an editor is installed and has the features that its recipe needs."""
     if shutil.which(command[0]) is None:
         return False
     result = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)

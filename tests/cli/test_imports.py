@@ -1,6 +1,6 @@
-"""Python modules in the working directory are never imported, as they may come from anywhere.
+"""Checks that Python modules in the working directory, which is untrusted, are never imported.
 
-This holds for commands and for their child processes.
+The checks cover commands and their child processes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIBRARIES = (
     "rich", "scipy", "sitecustomize", "usercustomize", "yaml", "zstandard",
 )  # fmt: skip
 TRAP = "import os\nwith open(os.environ['MARK'], 'a') as file:\n    file.write(__name__ + ' ')\n"
-# A script outside of the working directory, like an installed `hlotool`.
+# A script that is not in the working directory, like an installed `hlotool`.
 SCRIPT = """
 import multiprocessing, sys
 if __name__ == "__main__":
@@ -35,9 +35,10 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Makes a folder with an HLO module, and with Python modules that must not be imported.
+    """Creates a folder with an HLO module and with Python modules that must not be imported.
 
-    They have the names of all modules that hlotool imports, and leave a mark if they are imported.
+    The Python modules have the names of modules that hlotool imports, and importing one of them
+    leaves a mark.
     """
     monkeypatch.setenv("MARK", str(tmp_path / "mark"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -99,8 +100,8 @@ def test_the_language_server(hostile: Path) -> None:
 
 
 def test_processes_that_ignore_the_environment(hostile: Path) -> None:
-    # Child processes would ignore it as well and have the working directory on their path, so none
-    # are started.
+    # Child processes would also ignore the environment and have the working directory on their
+    # path, so none is started.
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[:] = ['', 'spawn', 'verify', '-q', '-j', '2', '.']; exec({SCRIPT!r})"
     path = hostile.parent / "ignoring.py"
     path.write_text(f"if __name__ == '__main__':\n    {code}\n")

@@ -1,6 +1,6 @@
-"""Short texts of large constants stay short.
+"""Memory and output of commands for large constants that are written with a single number.
 
-Only a run writes out the zeros that `constant(1)` stands for.
+Only a run allocates the zeros that `constant(1)` implies.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ def test_the_difference_of_two_large_constants(cli, file_of):
 
 
 def test_equal_values_have_equal_hashes(cli):
-    """Their spelling does not matter, even if the shorter one is canonical."""
+    """Checks that the spelling of a constant does not change the hash.
+
+    The canonical text has the shorter spelling.
+    """
     for count in (3, (1 << 20) + 1):
         whole = "{" + ", ".join(["7", *["0"] * (count - 1)]) + "}"
         texts = [TEXT.format(f"s8[{count}]", number) for number in ("7", whole, "007")]

@@ -1,6 +1,6 @@
-"""Limits of memory, time and size hold, and signals end commands in every phase.
+"""Limits of memory, time and size, and signals, which end commands in every phase.
 
-Commands that have been ended leave nothing behind.
+A command that is ended leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hlotool.interp.memory import default_limit
 from hlotool.workspace.workers import in_order
 
 ROOT = Path(__file__).resolve().parents[2]
-# Instructions that take seconds each, during which NumPy does not return to Python.
+# Each instruction takes several seconds, during which NumPy does not return to Python.
 SLOW = """ENTRY e {
   z = f32[] constant(0)
   a = f32[6000,6000] broadcast(z), dimensions={}
@@ -35,7 +35,7 @@ SLOW = """ENTRY e {
   ROOT e = f32[6000,6000] dot(d, d), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 }
 """
-on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what a process allocates")
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory that a process allocates")
 
 
 def start(*arguments: str | Path, program: tuple[str, ...] = ("-m", "hlotool"), **options: object) -> subprocess.Popen[str]:
@@ -57,7 +57,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def descendants_of(pid: int) -> list[int]:
-    """Returns the child processes of a process, and their descendants."""
+    """Returns all descendants of a process."""
     children = children_of(pid)
     return [*children, *(process for child in children for process in descendants_of(child))]
 
@@ -79,7 +79,8 @@ def test_a_signal_ends_a_run_inside_an_instruction(tmp_path: Path, number: int, 
     path.write_text(SLOW)
     process = start("run", path, "--trace", "b")
     assert process.stdout is not None
-    # The first matrix product begins after this line, and takes longer than the test waits.
+    # The first matrix product begins after this line of output, and takes longer than the test
+    # waits.
     process.stdout.readline()
     time.sleep(0.2)
     process.send_signal(number)
@@ -140,7 +141,7 @@ def test_a_signal_ends_all_workers(slow_files: Path, number: int) -> None:
 @on_linux
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_every_start_method_of_workers(slow_files: Path, method: str) -> None:
-    # In a process of its own, since the start method of a process cannot be changed.
+    # A new process is needed, since the start method of a process cannot be changed.
     lines = ("import multiprocessing", f"multiprocessing.set_start_method('{method}')", "from hlotool.cli.main import main", "main()")
     program = ("-c", "\n".join(lines))
     process = start("fmt", "-j", "2", slow_files, program=program)
@@ -210,7 +211,7 @@ def test_the_timeout_covers_the_import_of_a_handler(tmp_path: Path) -> None:
 
 @on_linux
 def test_memory_beyond_the_estimate_is_limited_too() -> None:
-    # In a process of its own, since one that has freed much memory allocates from the freed memory.
+    # A new process is needed, since this one may already have freed memory to allocate from.
     lines = (
         "from hlotool.interp.allocation import memory_limit",
         "try:",
@@ -243,7 +244,7 @@ def test_the_page_cache_of_a_container_counts_as_available(monkeypatch: pytest.M
 
 
 @on_linux
-def test_the_default_limit_leaves_room() -> None:
+def test_the_default_limit_leaves_memory_for_others() -> None:
     limit = default_limit()
     assert limit is not None
     assert 0 < limit < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 0.81
@@ -312,7 +313,7 @@ def test_reading_a_folder_runs_no_program_of_its_repository(tmp_path: Path, cli:
 
 @pytest.fixture
 def nowhere(tmp_path: Path) -> Iterator[None]:
-    """Makes a working directory and deletes it."""
+    """Deletes the working directory."""
     before, folder = Path.cwd(), tmp_path / "gone"
     folder.mkdir()
     os.chdir(folder)
@@ -334,7 +335,7 @@ def nowhere(tmp_path: Path) -> Iterator[None]:
     ],
     ids=" ".join,
 )
-def test_a_working_directory_that_is_gone(process: Callable[..., subprocess.CompletedProcess[str]], arguments: tuple[str, ...]) -> None:
+def test_a_deleted_working_directory(process: Callable[..., subprocess.CompletedProcess[str]], arguments: tuple[str, ...]) -> None:
     result = process(*arguments)
     assert result.returncode == 2
     assert "internal error" not in result.stderr
@@ -374,7 +375,7 @@ def test_absurd_options(process: Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.mark.parametrize("settings", ["a = " + "[" * 5000, "a = " + "{a=" * 5000, "a." * 5000 + "b = 1"], ids=["lists", "tables", "keys"])
-def test_settings_nested_deeply(cli: Callable[..., object], good: Path, settings: str) -> None:
+def test_deeply_nested_settings(cli: Callable[..., object], good: Path, settings: str) -> None:
     good.with_name("hlotool.toml").write_text(settings)
     assert cli("verify", good).exit_code == 2  # type: ignore[attr-defined]
 

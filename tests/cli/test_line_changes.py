@@ -1,4 +1,4 @@
-"""Line changes between two texts: they turn one into the other, and are few in long texts, too."""
+"""Line changes: they turn one text into another, and are few even if the texts are long."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LINES = st.lists(
 
 
 def applied(before: list[str], after: list[str]) -> list[str]:
-    """Returns the lines of `before` after the changes."""
+    """Returns `before` with the changes applied."""
     lines, at = [], 0
     for change in line_changes(before, after):
-        assert change.first > at or not at, "changes next to each other are one"
+        assert change.first > at or not at, "adjacent changes must be merged"
         lines += before[at : change.first] + after[change.new_first : change.new_last]
         at = change.last
     return lines + before[at:]

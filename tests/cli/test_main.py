@@ -72,7 +72,7 @@ def test_completion_answers(process):
 
 
 def completed(process, words: str) -> list[str]:
-    """Returns the completions that a shell offers for the last word."""
+    """Returns the completions that a shell offers for the last of the words."""
     count = len(words.split(" ")) - 1
     result = process(env={"_HLOTOOL_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)})
     return [line.partition(",")[2] for line in result.stdout.splitlines() if line]
@@ -189,7 +189,7 @@ def test_interrupt_shows_no_traceback():
     assert process.stdin is not None
     process.stdin.write(b"HloModule m\n")
     process.stdin.flush()
-    # Long enough to reach the wait for more input.
+    # This gives the process enough time to start and wait for more input.
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=30)
@@ -247,9 +247,9 @@ def test_a_bug_outside_files(monkeypatch, capfdbinary, good):
     ],
 )
 def test_without_streams(good, arguments, code):
-    """Runs commands without streams, as pythonw does.
+    """Runs commands without standard streams, as pythonw does.
 
-    No messages are shown, but the exit code is right. Commands that must print fail.
+    No messages are shown, but the exit code is correct. Commands that must print fail.
     """
     script = "import sys, os; sys.stdin = sys.stdout = sys.stderr = None; from hlotool.cli.main import run; os._exit(run(sys.argv[1:]))"
     command = [sys.executable, "-c", script, *arguments, str(good)]

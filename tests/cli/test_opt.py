@@ -1,4 +1,4 @@
-"""`hlotool opt`: passes, outputs, reports, checks, and rules from files."""
+"""`hlotool opt`: passes, output, reports, checks, and rules from files."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_the_module_goes_to_standard_output(cli, module):
     assert module.read_text() == TEXT
 
 
-def test_all_modules_of_a_file_and_of_several(cli, module, small, tmp_path):
+def test_all_modules_of_one_or_several_files(cli, module, small, tmp_path):
     both = tmp_path / "both.hlo"
     both.write_text(f"{TEXT}\n// -----\n\n{SMALL}")
     expected = f"{optimized(TEXT)}// -----\n\n{optimized(SMALL)}"
@@ -175,7 +175,7 @@ def test_in_place(cli, module, tmp_path):
     result = cli("opt", "--in-place", module, done)
     assert (result.exit_code, result.stdout) == (0, "")
     assert module.read_text() == optimized(TEXT)
-    # Nothing in it has been rewritten, so its comments and spelling stay.
+    # No rewrite applies to this file, so its comments and spelling stay.
     assert done.read_bytes() == before
     assert result.stderr == (f"hlotool: optimized '{module}': 7 instructions before, 3 after\nhlotool: 1 file optimized, 1 file unchanged\n")
     assert cli("opt", "--in-place", "-q", module).stderr == ""
@@ -275,7 +275,7 @@ def test_fast_math(cli, tmp_path, option):
     path = tmp_path / "zero.hlo"
     path.write_text("ENTRY e {\n  p = f32[] parameter(0)\n  z = f32[] constant(0)\n  ROOT r = f32[] add(p, z)\n}\n")
     expected = hlotool.to_text(hlotool.optimize(hlotool.parse(path.read_text()), fast_math=True))
-    # The next word is a file, not the value of the option.
+    # A word after the option is a file, not the option's value.
     assert cli("opt", option, path).stdout == cli("opt", path, option).stdout == expected
 
 
@@ -430,7 +430,7 @@ def test_intermediate_modules(cli, module):
     assert headings[:2] == [("algsimp", "1", "1"), ("inline", "1", "1")]
     parts = re.split(r"^// after .*\n", result.stderr, flags=re.MULTILINE)
     assert parts[1] == optimized(TEXT, "algsimp")
-    # Each of them is a module.
+    # Each part is a module.
     assert all(hlotool.parse(part) for part in parts[1:])
     only = cli("opt", "--print-after", "inline,dce", "--passes", "algsimp,dce,inline", module).stderr
     assert re.findall(r"^// after (\S+),", only, re.MULTILINE) == ["inline"]
@@ -479,7 +479,7 @@ def test_an_invalid_module_is_found(process, rules, tmp_path):
     assert f"pass 'wrong-type' makes '{path}' invalid in round 1: " in result.stderr
     assert "the first wrong rewrite is rewrite 1 of " in result.stderr
     assert "'wrong-type' at 't' in computation 'e' (line 4)" in result.stderr
-    # Without the check, the output is the wrong result of the pass.
+    # Without the check, the command prints the pass's wrong result.
     assert process("opt", "--load", rules, "--passes", "wrong-type", "--bisect-limit", "1", path).returncode == 0
 
 
@@ -535,7 +535,7 @@ def test_output_of_rules_is_not_part_of_the_module(process, rules, module):
 
 @pytest.mark.parametrize("start", ["spawn", "forkserver"])
 def test_rules_in_other_processes(rules, tmp_path, start):
-    """If processes are not forked, each of them loads the file."""
+    """Checks that each process loads the rule file, even if it is not forked."""
     path = tmp_path / "abs.hlo"
     path.write_text("ENTRY e {\n  p = f32[4] parameter(0)\n  n = f32[4] negate(p)\n  ROOT a = f32[4] abs(n)\n}\n")
     script = tmp_path / "start.py"

@@ -1,4 +1,4 @@
-"""`hlotool opt`: lists of passes and rules, explanations, completion, and groups of options."""
+"""`hlotool opt`: lists of passes and rules, explanations, completion, and option groups."""
 
 from __future__ import annotations
 

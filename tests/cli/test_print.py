@@ -63,9 +63,10 @@ ENTRY %e (t: (f32[2], (f32[3], f32[4]))) -> (f32[3], f32[4]) {
 
 
 def test_compact_gte(cli):
-    """Elements of tuples are printed at their uses, unless their instruction has more attributes.
+    """Checks that tuple elements are printed at their uses.
 
-    The printed text parses to the same program.
+    An element is printed as an instruction if that has further attributes or no uses. The printed
+    text parses to the same program.
     """
     text = cli("print", "--preset", "lossless", "--compact-gte", stdin=TUPLES).stdout
     body = [line.strip() for line in text.splitlines() if " = " in line]
@@ -269,8 +270,8 @@ def test_output_into_a_missing_folder(process, module, tmp_path):
     assert result.stderr.count("\n") == 1
 
 
-def test_every_option_prints_every_accepted_text():
-    """The parser accepts more than the verifier, such as replica groups with missing devices."""
+def test_every_option_prints_every_accepted_module():
+    """Prints modules that the parser accepts, even if the verifier rejects their replica groups."""
     cases = [case.text for path in sorted(ACCEPTED.glob("*.hlo")) for case in read_cases(path)]
     groups = ("[4,8]<=[64,8]T(1,0)", "[2,4]<=[4]", "[99999,99999]<=[99999,99999]T(1,0)", "{}", "{{}}")
     cases += [f"ENTRY e {{ p = f32[2] parameter(0) ROOT r = f32[2] all-gather(p), dimensions={{0}}, replica_groups={text} }}" for text in groups]

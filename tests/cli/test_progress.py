@@ -1,4 +1,4 @@
-"""The progress bar for many files keeps its columns for any file names."""
+"""The progress bar for many files, whose columns do not depend on the file names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize("width", [80, 60, 132])
 @pytest.mark.parametrize("title", ["Formatting", "jit_a_module_with_a_very_long_name.of.a.step"])
 @pytest.mark.parametrize("name", ["a.hlo", "dumps/" * 40 + "module_0001.txt", "\x1b[31m" * 30, "名" * 90, "[bold]" * 30], ids=range(5))
-def test_bar_percentage_and_count_stay(monkeypatch: pytest.MonkeyPatch, name: str, title: str, width: int) -> None:
+def test_bar_percentage_and_count_are_always_shown(monkeypatch: pytest.MonkeyPatch, name: str, title: str, width: int) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setattr(module, "_DELAY", 0.0)

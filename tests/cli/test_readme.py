@@ -1,4 +1,4 @@
-"""The README is correct: its commands print the output shown, its Python runs, CI runs its test."""
+"""Tests of the README: its commands print the output shown, its Python runs, CI runs its test."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_guides_name_existing_files():
 
 
 def test_the_guides_op_works():
-    """Runs in a new process, since the op table is global."""
+    """Defines the op in a new process, since the op table is global."""
     definition, kernel = re.findall(r"^```python\n((?s:.*?))^```$", (ROOT / "docs" / "adding-an-op.md").read_text(encoding="utf-8"), re.MULTILINE)
     script = (
         "from hlotool.opdefs.base import op, require\n"

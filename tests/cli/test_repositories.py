@@ -1,4 +1,4 @@
-"""Untrusted repositories: no program that they name is run; ignored files are found without git."""
+"""Untrusted repositories: their programs are never run, and ignored files are found without git."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hlotool.workspace.ignoring import IgnoreRules, rules_for
 
 pytestmark = pytest.mark.skipif(not Path("/usr/bin/git").exists(), reason="git is not installed")
 
-# The user's own configuration must not matter here.
+# An environment without the user's own git configuration.
 QUIET = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
     "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "b", "GIT_COMMITTER_NAME": "a",
@@ -35,10 +35,9 @@ def git(folder: Path, *arguments: str, fails: bool = False) -> str:
 class Trap(NamedTuple):
     """A repository whose settings make git run a program.
 
-    The trap has the settings that name the program, the attributes that need it, and a command of
-    git that runs it.
-
-    With `missing`, an object is not in the repository, so that git tries to fetch it.
+    The fields are the settings that name the program, a git command that runs the program, the
+    attributes that this command needs, and an object that is missing from the repository, so that
+    git tries to fetch it.
     """
 
     settings: dict[str, str]
@@ -86,12 +85,12 @@ TRAPS = {
 
 @pytest.fixture
 def mark(tmp_path: Path) -> Path:
-    """Returns the file that the program of a trap creates."""
+    """Returns the path of the file that a trap's program creates."""
     return tmp_path / "mark"
 
 
 def repository(folder: Path, trap: Trap, mark: Path) -> Path:
-    """Makes a repository with the trap, and with a file that has changed since its only commit."""
+    """Creates a repository with a trap and with a file that has changed since the only commit."""
     program, hooks, included, root = folder / "program", folder / "hooks", folder / "included", folder / "repository"
     hooks.mkdir()
     for path in (program, *(hooks / name for name in ("reference-transaction", "post-index-change", "pre-auto-gc", "fsmonitor-watchman"))):
@@ -110,7 +109,7 @@ def repository(folder: Path, trap: Trap, mark: Path) -> Path:
         (root / ".git/config.worktree").write_text(included.read_text())
     if trap.missing:
         name = git(root, "rev-parse", trap.missing)
-        # Ignore rules that are not in the folder are read from the index.
+        # Git reads a .gitignore file from the index if it is missing from the working tree.
         git(root, "update-index", "--skip-worktree", ".gitignore")
         (root / ".gitignore").unlink()
         (root / ".git/objects" / name[:2] / name[2:]).unlink()
@@ -139,7 +138,7 @@ def test_no_program_that_a_repository_names_is_run(
 
 @pytest.mark.parametrize("name", [name for name, trap in TRAPS.items() if trap.provoked_by])
 def test_git_itself_runs_the_program(tmp_path: Path, mark: Path, name: str) -> None:
-    # Without this, the test above could not fail.
+    # If git did not run the program, the test above could never fail.
     root = repository(tmp_path, TRAPS[name], mark)
     git(root, *TRAPS[name].provoked_by.split(), fails=True)
     assert mark.exists()
@@ -183,7 +182,7 @@ def test_line_endings_and_hashes(tmp_path: Path, cli: Callable[..., Result], set
 
 # ---- ignored files ----------------------------------------------------------------------------------------------------
 
-# Two inconsistencies of git are left out: stars after a literal beginning of a pattern, such as
+# Two inconsistencies in git are left out: stars after the literal beginning of a pattern, as in
 # `a**/b`, and escaped slashes after stars.
 PARTS = [
     "a", "b", "ab", "*", "?", "[ab]", "[!a]", "[^b]", "[a-c]", "[[:alpha:]]", "[]a]", "[a", "\\a", "\\*", "\\[", "[\\]]", "a ", "\\ ", "-", "[a-]",
@@ -200,7 +199,7 @@ def pattern(draw: random.Random) -> str:
 
 
 def tree(draw: random.Random, folder: Path, depth: int = 0) -> Iterator[Path]:
-    """Creates files, folders and ignore files, and yields the paths."""
+    """Creates files, folders and ignore files; yields the paths of the files and folders."""
     if depth == 0 or draw.random() < 0.5:
         end = draw.choice(["\n", "\r\n"])
         (folder / ".gitignore").write_text(end.join(pattern(draw) for _ in range(draw.randint(1, 5))), newline="")
@@ -225,7 +224,7 @@ def ignored_below(folder: Path, rules: IgnoreRules) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_same_files_are_ignored_as_by_git(tmp_path: Path, seed: int) -> None:
+def test_the_same_files_are_ignored_as_in_git(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     subprocess.run(["git", "init", "-q", tmp_path], env=QUIET, check=True)
     paths = list(tree(draw, tmp_path))
@@ -263,9 +262,9 @@ def test_many_patterns_in_many_folders(tmp_path: Path, cli: Callable[..., Result
 
 
 def test_many_patterns_and_many_files(tmp_path: Path) -> None:
-    """The time per entry is bounded.
+    """Checks that the time per entry is bounded.
 
-    Patterns without wildcards are looked up, and only few others are tried.
+    Patterns without wildcards are looked up, and only a few of the other patterns are tried.
     """
     (tmp_path / ".git").mkdir()
     words = [f"/n{k}" if k % 2 else f"n{k}" for k in range(10_000)]

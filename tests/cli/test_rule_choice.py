@@ -16,10 +16,10 @@ WRONG = "ENTRY e {\n  p = f32[4] parameter(0)\n  a = f32[5] negate(p)\n  ROOT b 
 
 @pytest.fixture
 def codes(cli, tmp_path):
-    """Returns a function from a text, options and settings to the reported codes."""
+    """Returns a function that runs `verify` with options and settings and returns the codes."""
 
     def run(*options: str, text: str = WRONG, settings: str = "", name: str = "m.hlo") -> list[str]:
-        # A new folder for each call, since settings are cached by folder.
+        # Each call needs a new folder, since settings are cached per folder.
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         (folder / name).parent.mkdir(parents=True)
         (folder / "hlotool.toml").write_text(settings)
@@ -83,7 +83,7 @@ ENTRY e {
 
 
 def test_limits(codes):
-    """A034 and A035 are reported only with a limit, from options or settings."""
+    """Checks that A034 and A035 are reported only if options or settings set a limit."""
     assert codes("--select", "A034,A035", text=SCHEDULED) == []
     assert codes("--select", "A034,A035", "--in-flight-limit", "1", text=SCHEDULED) == ["A034"]
     assert codes("--select", "A034,A035", "--in-flight-limit", "2", text=SCHEDULED) == []
@@ -119,7 +119,7 @@ ENTRY e {
 
 
 def test_stage(codes):
-    """Layouts are compared after optimization. Scheduled modules count as optimized."""
+    """Checks that layouts are compared after optimization; scheduled modules count as optimized."""
     scheduled = STAGED.replace("HloModule m,", "HloModule m, is_scheduled=true,")
     layouts = ("--select", "L")
     assert codes(*layouts, text=STAGED) == []

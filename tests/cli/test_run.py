@@ -1,4 +1,4 @@
-"""`hlotool run`: arguments, results, and errors in them."""
+"""`hlotool run`: arguments, results, and errors."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_no_other_command_imports_numpy(process, sum_file):
 
 
 def test_mixed_precision_of_optimized_modules_runs(cli, tmp_path):
-    """Compilers leave operands of mixed float types, which are errors before optimization."""
+    """Runs an operation on mixed float types, which is an error only before optimization."""
     path = tmp_path / "mixed.hlo"
     text = "HloModule m{}\n\nENTRY e {{\n  a = f32[] constant(1)\n  b = bf16[] constant(0.00390625)\n  ROOT c = bf16[] add(a, b)\n}}\n"
     path.write_text(text.format(", is_scheduled=true"))
@@ -204,7 +204,7 @@ def test_names_from_jax_are_recognized(cli):
     assert _values(cli("run", "-", "--json", "--input", "0={1,2,3}", "--input", "Arg_1={5,6}", *rest, stdin=NAMED)) == wanted
     result = cli("run", "-", "--input", "y=1", stdin="ENTRY e { ROOT size = f32[] parameter(0) }")
     assert result.stderr == "hlotool: there is no parameter 'y'; the only parameter is size\n"
-    # The name could refer to two parameters.
+    # The name matches two parameters.
     result = cli("run", "-", "--input", "w=1", stdin=NAMED)
     assert (result.exit_code, "there is no parameter 'w'" in result.stderr) == (2, True)
 

@@ -1,6 +1,6 @@
-"""`hlotool run` rejects damaged files and impossible sizes, and stops endless work.
+"""`hlotool run` with damaged files, impossible sizes, and instructions that take days.
 
-It ends with a message and exit code 2.
+The command ends with a message and exit code 2.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NEGATE = "ENTRY e { x = f32[2,3] parameter(0) ROOT y = f32[2,3] negate(x) }"
 
 @pytest.fixture
 def refused(cli) -> Callable[..., str]:
-    """Returns a function that runs a text with wrong arguments, and returns the message."""
+    """Returns a function that runs a module with wrong arguments and returns the message."""
 
     def run(text: str, *arguments: str) -> str:
         result = cli("run", "-", *arguments, stdin=text)
@@ -125,7 +125,7 @@ def test_timeouts_that_are_not_numbers(refused):
 
 
 def test_one_instruction_that_takes_days(process, tmp_path):
-    # A maximum reads the broadcast number again and again; a sum would copy the array first.
+    # A maximum reads the broadcast number repeatedly; a sum would copy the array first.
     larger = "larger { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] maximum(a, b) }"
     broadcast = "x = f32[1000000,1000000] broadcast(c), dimensions={}"
     path = tmp_path / "days.hlo"
@@ -141,7 +141,7 @@ def test_one_instruction_that_takes_days(process, tmp_path):
 def test_random_arguments_without_verification(refused: Callable[..., str], case: Case, tmp_path: Path) -> None:
     """Runs the case with parameters instead of constants.
 
-    Random values are drawn and memory is estimated before the run finds the error.
+    Before the run reports the error, it draws random values and estimates the memory.
     """
     entry = case.text.index("ENTRY")
     numbers = iter(range(10))

@@ -71,7 +71,7 @@ def test_invalid_functions_for_custom_calls(cli, tmp_path, monkeypatch, custom_c
     assert message in result.stderr
 
 
-# ---- the number of devices in the header --------------------------------------------------------------------------------
+# ---- the number of devices in the header ------------------------------------------------------------------------------
 
 RING = """HloModule m, num_partitions=2
 
@@ -105,7 +105,7 @@ def test_the_header_gives_the_number_of_devices(cli):
 
 
 def test_arguments_of_partitioned_modules_are_parts(cli, file_of, tmp_path):
-    """A module takes whole arrays; the same module after partitioning takes parts of them."""
+    """Checks that a module takes whole arrays before partitioning, and parts of them afterward."""
     part = WHOLE.replace("partitions=4", "partitions=4, is_scheduled=true").replace("f32[8]", "f32[2]")
     np.savez(tmp_path / "in.npz", x=np.zeros(8, np.float32))
     for result in (

@@ -238,9 +238,9 @@ ENTRY e {
 
 
 def test_loops_with_an_alternating_state_time_out(cli):
-    """The state of this loop never repeats from one iteration to the next.
+    """Runs a loop with a state that changes in every iteration.
 
-    A state that stays the same would end the loop.
+    If an iteration did not change the state, the run would leave the loop.
     """
     text = """HloModule m
 yes { s = (f32[], f32[]) parameter(0) ROOT t = pred[] constant(true) }
@@ -274,7 +274,7 @@ def test_assumptions_are_reported(cli):
 
 
 def test_contradictory_assumptions(cli):
-    """No number except 0 is positive and negative; the first use decides."""
+    """Checks that the first use decides if no number suits two uses."""
     text = "ENTRY e { p = f32[3] parameter(0) log = f32[3] log(p) n = f32[3] negate(p) s = f32[3] sqrt(n) ROOT t = tuple(log, s) }"
     result = cli("run", "-", "-v", "--json", stdin=text)
     assert (result.exit_code, result.stderr.splitlines()[1]) == (0, "hlotool:   p: positive: operand of 'log' log")

@@ -1,4 +1,4 @@
-"""Control characters of the input never reach a terminal, but files and pipes get every byte."""
+"""Control characters in the input: a terminal never gets them, but files and pipes do."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# Colors, a window title, backspaces, an 8-bit control character, one that is not UTF-8, and one
-# that changes the text direction.
+# Colors, a window title, backspaces, an 8-bit control character, a byte that is not UTF-8, and a
+# character that changes the text direction.
 BAD = b"\x1b[31m\x1b]0;title\x07\x08\x7f\xc2\x9b31m\x9b31m\xe2\x80\xaex\r"
 NEGATE = b'negate(p), frontend_attributes={k="%s"}, backend_config={"k":"%s"}, metadata={op_name="%s"}  // %s' % (BAD, BAD, BAD, BAD[:-1])
 TEXT = b"HloModule m\n\nENTRY e {\n  p = f32[4] parameter(0)\n\n  d = f32[4] %s\n  ROOT   r = f32[4] %s\n}\n" % (NEGATE, NEGATE)
@@ -21,7 +21,7 @@ OWN_COLORS = re.compile(rb"\x1b\[[0-9;]*m")
 
 
 def on_terminal(*arguments: str | Path, folder: Path) -> bytes:
-    """Returns the output of a command on a terminal."""
+    """Returns the output of a command that runs on a terminal."""
     ours, theirs = pty.openpty()
     env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "HLOTOOL_PAGER": "cat"}
     env.pop("NO_COLOR", None)
@@ -33,7 +33,7 @@ def on_terminal(*arguments: str | Path, folder: Path) -> bytes:
         while piece := os.read(ours, 1 << 16):
             written += piece
     except OSError:
-        # The other side is closed.
+        # The command has closed the terminal.
         pass
     finally:
         os.close(ours)
@@ -68,7 +68,7 @@ def test_no_control_character_reaches_a_terminal(tmp_path: Path, line: str) -> N
     assert b"Traceback" not in written
     assert b"No such option" not in written
     assert written, line
-    # Colors that hlotool adds enclose whole words; the rest must be plain text.
+    # The output must be plain text except for the colors that hlotool itself adds.
     left = OWN_COLORS.sub(b"", written).decode()
     assert not re.findall(r"[^\n\t -~\u00a0-\u200d\u2010-\u2027\u2030-\ud7ff]", left.replace("\N{REPLACEMENT CHARACTER}", ""))
     assert b"\x1b[31mx" not in written

@@ -1,6 +1,6 @@
 """Unreadable files and folders: a one-line message for each, and exit code 2.
 
-The command processes all others.
+The command still processes all other files.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ UNREADABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "cut off": (cut_off, "damaged"),
     "forbidden": (forbidden, "Permission denied"),
 }
-"""Functions that make a path that cannot be read, with words of the message about it."""
+"""Functions that create an unreadable path, each with words in the message about it."""
 
 
 @contextmanager
 def without_special_rights() -> Iterator[None]:
-    """Runs the tests as another user if they are run by root, whom permissions do not bind."""
+    """Drops root privileges, if the tests have them, since root can read any file."""
     if os.geteuid():
         yield
         return
@@ -85,7 +85,7 @@ def without_special_rights() -> Iterator[None]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Makes a folder that any user may read and write, unlike those of pytest."""
+    """Creates a folder that any user may read and write, unlike the folders of pytest."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o777)
         yield Path(name)
@@ -93,7 +93,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def as_user(cli: Cli, folder: Path) -> Cli:
-    """Returns a function that runs a command without privileges, after importing everything."""
+    """Returns a function that runs a command without privileges, after importing its modules."""
 
     def run(*arguments: str | Path) -> Result:
         cli(*arguments[:1], folder / "no such file")
@@ -104,7 +104,7 @@ def as_user(cli: Cli, folder: Path) -> Cli:
 
 
 def readable(folder: Path, text: str) -> Path:
-    """Makes a file that belongs to the user of the commands, since `fmt` does not change owners."""
+    """Creates a file owned by the user who runs the commands; `fmt` never changes owners."""
     path = folder / "readable.hlo"
     path.write_text(text)
     if not os.geteuid():
@@ -229,9 +229,9 @@ def test_a_folder_that_cannot_be_written_to(as_user: Cli, folder: Path) -> None:
 
 @pytest.mark.parametrize("command", [("fmt", "--stdout"), ("verify",)], ids=" ".join)
 def test_in_a_closed_folder(as_user: Cli, folder: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A working directory is usable even if its parent folder cannot be searched.
+    """Runs commands in a working directory whose parent folder cannot be searched.
 
-    hlotool looks for settings and a git repository there.
+    hlotool looks for settings and for a git repository in the parent folder.
     """
     inner = folder / "closed" / "inner"
     inner.mkdir(parents=True)

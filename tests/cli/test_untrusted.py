@@ -1,4 +1,4 @@
-"""Untrusted files and folders: nothing exhausts memory, hangs, or ends with an internal error."""
+"""Untrusted files and folders: no command exhausts memory, hangs, or has an internal error."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ENTRY e {
 
 @pytest.fixture
 def deep(tmp_path: Path) -> Iterator[Path]:
-    """Makes 1,500 nested folders with a module at the bottom."""
+    """Creates 1,500 nested folders with a module in the innermost one."""
     folder, before = tmp_path / "deep", Path.cwd()
     folder.mkdir()
     os.chdir(folder)
@@ -65,7 +65,8 @@ def deep(tmp_path: Path) -> Iterator[Path]:
     finally:
         os.chdir(before)
     yield folder
-    # Bottom up, since the functions that remove trees recurse in some versions of Python.
+    # The innermost folders are removed first, since removing a deep tree recurses too deeply in
+    # some versions of Python.
     for depth in (1499, 1000, 500, 0):
         shutil.rmtree(folder / "/".join(["d"] * depth), ignore_errors=True)
 
@@ -131,7 +132,7 @@ def test_programs_are_only_found_in_absolute_folders(tmp_path: Path, monkeypatch
 
 
 def test_links_to_other_computers_are_not_followed() -> None:
-    # Windows would log in there to see whether the file exists.
+    # To check whether the file exists, Windows would log in to the other computer.
     document = Document("file:///m.hlo", SUM)
     assert source_uri(document, __file__, 3) == f"{Path(__file__).as_uri()}#L3"
     for start in ("/", "\\", "\\\\host\\share"):
@@ -139,7 +140,7 @@ def test_links_to_other_computers_are_not_followed() -> None:
 
 
 def test_generated_code_has_no_text_of_the_module(tmp_path: Path) -> None:
-    """Generated code, which is executed, does not depend on the strings in the module."""
+    """Checks that strings in a module are never executed as part of generated code."""
     mark = tmp_path / "mark"
     bad = r"'\"\"\"\n\nopen('MARK', 'w').close()\n#".replace("MARK", str(mark))
     notes = f'metadata={{op_name="{bad}" source_file="{bad}"}}, backend_config="{bad}", frontend_attributes={{k="{bad}"}}'

@@ -1,6 +1,6 @@
-"""Tests on the corpus: XLA's verdicts and prints for real texts.
+"""Tests with the corpus: real modules, with XLA's verdicts on them and XLA's prints.
 
-The corpus is outside of the repository; these tests are collected only if HLOTOOL_CORPUS names its
+The corpus is not part of the repository; these tests are collected only if HLOTOOL_CORPUS names its
 folder.
 """
 
@@ -25,7 +25,7 @@ from hlotool.text.print.printer import to_text
 CORPUS = Path(os.environ["HLOTOOL_CORPUS"])
 XLA = PrintOptions.xla_default()
 DUMPS = sorted((CORPUS / "dumps").glob("*.hlo.xz"))
-# The rows are tested in this many parts, so that one failure does not hide the others.
+# The number of parts in which the rows are tested, so that one failure does not hide the others.
 PARTS = 50
 
 
@@ -44,7 +44,7 @@ def part(number: int, *classes: str) -> list[dict[str, Any]]:
 
 
 def both(text: str) -> str | None:
-    """Returns an error in parsing a text that XLA reads, or a difference between both paths."""
+    """Returns the parse error or the differences between the two paths, or None if both agree."""
     try:
         fast, slow = parse_source(Source(text)), parse_source(Source(text), fast_path=False)
     except ParseError as error:
@@ -80,17 +80,17 @@ def test_printing_is_lossless(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(PARTS))
-def test_generated_builder_code_makes_the_module_again(number: int) -> None:
+def test_generated_builder_code_rebuilds_the_module(number: int) -> None:
     for row in part(number, "module", "headerless"):
         check_rebuilt(parse(row["text"], row["id"]))
 
 
 @pytest.mark.parametrize("path", DUMPS, ids=lambda path: path.name)
-def test_generated_builder_code_makes_the_dump_again(path: Path) -> None:
+def test_generated_builder_code_rebuilds_the_dump(path: Path) -> None:
     check_rebuilt(parse(unpacked(path)))
 
 
-def test_rejected_texts() -> None:
+def test_rejected_modules() -> None:
     wrong = []
     for row in rows():
         # A row without an expectation is rejected only by the older build of XLA.

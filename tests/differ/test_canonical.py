@@ -65,22 +65,22 @@ def test_everything_else_matters(old: str, new: str) -> None:
     [
         # Only the root distinguishes the operands of x and y.
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(b)", "ROOT r = divide(a, b)"],
-        # Another user distinguishes them.
+        # Only a further user of b distinguishes them.
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(b)", "z = cosine(b)", "ROOT r = negate(p)"],
         ["a = abs(p)", "b = abs(p)", "c = sine(a)", "d = sine(b)", "x = cosine(c)", "y = cosine(d)", "z = floor(b)", "ROOT r = negate(p)"],
-        # Two instructions share an operand, and others do not.
+        # Some of the users share an operand.
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(a)", "z = sine(b)", "w = sine(b)", "ROOT r = negate(p)"],
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(a)", "z = sine(b)", "ROOT r = negate(p)"],
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = cosine(a)", "z = sine(b)", "w = cosine(b)", "ROOT r = negate(p)"],
         ["a = abs(p)", "b = abs(p)", "c = abs(p)", "x = add(a, b)", "y = add(b, c)", "z = add(c, a)", "ROOT r = negate(p)"],
         ["a = abs(p)", "b = abs(p)", "x = add(a, a)", "y = add(b, b)", "z = add(a, b)", "ROOT r = negate(p)"],
-        # Control predecessors distinguish them.
+        # Only control predecessors distinguish x and y.
         ["a = abs(p)", "b = abs(p)", "x = sine(p), control-predecessors={a}", "y = sine(p), control-predecessors={b}", "ROOT r = divide(a, b)"],
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(b)", "z = cosine(p), control-predecessors={x}", "ROOT r = negate(p)"],
     ],
 )  # fmt: skip
 def test_unused_instructions_have_an_order(lines: list[str]) -> None:
-    """Checks unused instructions, some of which are computed in the same way."""
+    """Checks unused instructions, some of which compute the same value."""
     module = hlotool.parse("\n".join(["ENTRY e {", "p = f32[] parameter(0)", *[line.replace(" = ", " = f32[] ") for line in lines], "}"]))
     assert {canonical_text(shuffled(module, seed)) for seed in range(24)} == {canonical_text(module)}
 
@@ -122,7 +122,7 @@ def test_programs(path: Path) -> None:
 
 
 def test_hashes_are_stable() -> None:
-    """Checks that the hashes of this version never change; another form needs a new version."""
+    """Checks that hashes of the current version never change; a new form needs a new version."""
     assert hashes(hlotool.parse((ROOT / "samples" / "max_pool.hlo").read_text())).module == "hlo1:c5fdf27d2370aa2e4fbb2984f0addaad"
     assert hashes(hlotool.parse(TEXT)).module == "hlo1:038fac4871d6bb39a3be9d1e2c92f342"
 

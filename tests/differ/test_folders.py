@@ -31,7 +31,7 @@ def sketches(texts: dict[str, str]) -> list[Sketch]:
 
 
 def pairs(left: dict[str, str], right: dict[str, str]) -> list[tuple[str, str]]:
-    """Returns the names of counterparts, with an empty name for a missing one."""
+    """Returns the names of paired modules; an unpaired module is paired with an empty name."""
     first, second = sketches(left), sketches(right)
     pairing = pair_up(first, second)
     found = [(first[a].label, second[b].label) for a, b in pairing.pairs]
@@ -51,7 +51,7 @@ def test_pairs_do_not_depend_on_names_and_order(seed):
     order = list(range(12))
     random.Random(seed).shuffle(order)
     left = {f"module_{k:04}.jit_f.txt": text for k, text in enumerate(texts)}
-    # Every other module has changed.
+    # Every second module has changed.
     right = {f"module_{position:04}.jit_f.txt": changed(texts[k], k) if k % 2 else texts[k] for position, k in enumerate(order)}
     expected = [(f"module_{k:04}.jit_f.txt", f"module_{order.index(k):04}.jit_f.txt") for k in range(12)]
     assert pairs(left, right) == expected
@@ -76,7 +76,7 @@ def test_names_decide_between_equal_modules():
 
 def test_names_decide_if_nothing_else_does():
     tiny = "HloModule {}\nENTRY e {{ ROOT p = {} parameter(0) }}"
-    # Only the name of the file, or that of the module, is the same.
+    # Only the file name or only the module name is the same.
     assert pairs({"a.hlo": chain(1)}, {"a.hlo": tiny.format("t", "s8[3]")}) == [("a.hlo", "a.hlo")]
     assert pairs({"a.hlo": chain(1, name="t")}, {"b.hlo": tiny.format("t", "s8[3]")}) == [("a.hlo", "b.hlo")]
     assert pairs({"a.hlo": chain(1, name="t")}, {"b.hlo": tiny.format("u", "s8[3]")}) == [("a.hlo", ""), ("", "b.hlo")]
@@ -86,7 +86,7 @@ def test_names_decide_if_nothing_else_does():
 
 
 def test_dumps_of_passes_are_paired_by_their_pass():
-    """All dumps of a module are similar; their numbers shift after an added pass."""
+    """Pairs the dumps of a module, which are all similar, after their numbers have shifted."""
     texts = [chain(7, length=40, size=8 + (k > 3)) for k in range(8)]
     left = {f"module_0001.f.{k:04}.p{k // 3}.after_s{k}.before_x.txt": text for k, text in enumerate(texts)}
     right = {f"module_0002.f.{k + 5:04}.p{k // 3}.after_s{k}.before_x.txt": changed(text, 3) for k, text in enumerate(texts)}

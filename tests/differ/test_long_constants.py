@@ -1,6 +1,6 @@
-"""Constants with texts so long that they are decoded only if necessary.
+"""Constants whose text is so long that it is decoded only if necessary.
 
-These are not case files, since those would be long, too.
+The tests generate the constants, since case files with them would be long, too.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def test_spelling(left: list[str], right: list[str], is_equal: bool) -> None:
 
 
 def test_bytes() -> None:
-    """Checks computed constants, as in the canonical form, which are bytes and have no text."""
+    """Checks constants in the canonical form, which are held as bytes and have no text."""
     text = module(numbers("1", "2.5"), "7")
     computed = canonical(text)
     assert computed.entry["v0.0"].literal.packed is not None

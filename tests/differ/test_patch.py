@@ -1,6 +1,6 @@
-"""Patches of random edits, on modules with other names and other changes, and damaged patches.
+"""Patches: random edits, targets with other names and further changes, and damaged patches.
 
-The cases of tests/patches show their format.
+The cases in tests/patches show the format of patches.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def test_random_edits(kind: str) -> None:
 
 
 def test_a_patch_produces_exactly_the_other_text() -> None:
-    """Checks modules that differ only in what the patch contains, not in their spelling."""
+    """Applies patches to modules in canonical spelling, so that the printed lines are equal."""
     random = Random(0)
     for path in random.sample(PATHS, 6):
         left = hlotool.parse(hlotool.to_text(hlotool.parse(path.read_text())))
@@ -69,7 +69,7 @@ def test_a_patch_produces_exactly_the_other_text() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"line{case.first_line}")
 def test_damaged_patches(case) -> None:
-    """Checks that damaged patches are refused, or apply, and cause no other error."""
+    """Checks that a damaged patch either applies or is refused, without any other error."""
     patch = case.output or ""
     module = hlotool.parse(case.text.partition("// to\n")[0])
     random, refused = Random(case.first_line), 0
@@ -141,7 +141,7 @@ def test_an_empty_patch() -> None:
 
 
 def test_text_around_a_patch() -> None:
-    """Checks a patch in an e-mail with the line ends of Windows."""
+    """Applies a patch in an e-mail with Windows line endings."""
     text = f"From: me\nSubject: faster\n\n{patch_of(LEFT, RIGHT)}-- \n2.39\n".replace("\n", "\r\n")
     assert not hlotool.diff(hlotool.apply_patch(hlotool.parse(LEFT), text), hlotool.parse(RIGHT))
 
@@ -169,7 +169,7 @@ def test_fingerprints_are_the_same_in_all_processes() -> None:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed, "PATH": ""})
         outputs.add(done.stdout)
     assert outputs == {f"{[*fingerprints(hlotool.parse(LONG)).values()]}\n"}
-    # Patches, which users keep, contain them.
+    # Fingerprints must not change, since patches contain them and users keep patches.
     assert fingerprints(hlotool.parse(LEFT)) != {}
 
 

@@ -1,6 +1,6 @@
-"""Differences of random edits of programs: exactly the edits are reported, with their kinds.
+"""Differences after random edits of programs: exactly the edits are reported, with their kinds.
 
-`tests/tools/fuzz_differ.py` tries more.
+`tests/tools/fuzz_differ.py` tries more edits.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def test_repetitive_modules(seed: int) -> None:
     random = Random(seed)
     outcomes: Counter[str] = Counter()
     while outcomes.total() < 4:
-        # Printing adds defaults that the text leaves out; these are not edits.
+        # The module is printed first, since printing adds defaults, which are not edits.
         module = hlotool.parse(hlotool.to_text(hlotool.parse(repetitive_module(random, random.randint(2, 10)))))
         edited = edit_module(module, 1, random)
         if edited is None:

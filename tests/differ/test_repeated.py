@@ -1,6 +1,6 @@
-"""Differences of large modules whose parts are nearly all the same.
+"""Differences between large modules with many equal parts.
 
-Exactly the changes are reported, whatever the names and the order.
+Exactly the changes are reported, regardless of names and order.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.parametrize("seed", range(4))
 
 
 def module(lines: Sequence[str], computations: Sequence[str] = ()) -> hlotool.Module:
-    """Returns a module with these computations and an entry whose root is the last line."""
+    """Returns a module with `computations` and an entry whose root is the last of the lines."""
     return hlotool.parse("\n".join(["HloModule m", *computations, "ENTRY e {", *lines[:-1], f"ROOT {lines[-1]}", "}"]))
 
 
 def changes_between(left: hlotool.Module, right: hlotool.Module, seed: int) -> tuple[list[list[str]], int, int]:
-    """Returns the kinds of changes of each instruction, and the numbers of new and deleted ones.
+    """Returns each changed instruction's kinds of changes, and the insertion and deletion counts.
 
-    The reverse difference must have as many changed instructions.
+    Checks that the reverse difference has the same number of changed instructions.
     """
     random = Random(seed)
     right = renamed(shuffled(right, random), random)
@@ -39,9 +39,9 @@ def changes_between(left: hlotool.Module, right: hlotool.Module, seed: int) -> t
 
 
 def sum_of(branches: Sequence[str], *, is_tree: bool, subtracted: int = -1) -> list[str]:
-    """Returns additions of values, as a balanced tree or as a chain.
+    """Returns instructions that add all values, as a balanced tree or as a chain.
 
-    The addition with the number `subtracted` is a subtraction.
+    Instruction number `subtracted` subtracts instead.
     """
     lines: list[str] = []
     row = [*branches]
@@ -54,9 +54,9 @@ def sum_of(branches: Sequence[str], *, is_tree: bool, subtracted: int = -1) -> l
 
 
 def branches(count: int, *, fused: int = -1) -> tuple[list[str], list[str]]:
-    """Returns equal computations from one parameter, and the names of their results.
+    """Returns equal branches that start at one parameter, and the names of their results.
 
-    The computation with the number `fused` is a fusion.
+    Branch number `fused` is a fusion.
     """
     lines = ["p = f32[8] parameter(0)"]
     for k in range(count):
@@ -91,7 +91,7 @@ def computation(name: str, opcode: str) -> str:
 
 
 def test_two_of_many_reductions_are_exchanged_in_a_tuple(seed: int) -> None:
-    """One of the two shares its computation with others, which distinguishes them."""
+    """Exchanges two reductions, of which only one shares its computation with other reductions."""
     count = 40
     computations = [computation(f"add{k}", "add") for k in range(15)]
     lines = ["p = f32[6,6] parameter(0)", "z = f32[] constant(0)"]
@@ -104,9 +104,9 @@ def test_two_of_many_reductions_are_exchanged_in_a_tuple(seed: int) -> None:
 
 
 def test_one_of_several_callers_calls_another_computation(seed: int) -> None:
-    """The caller whose computation has another caller has changed.
+    """Checks that the changed caller is a caller that shares its callee with another one.
 
-    Callers that are the only ones of their computations have not.
+    Callers that share no callee are unchanged.
     """
     inner = "%s {\n p = f32[6] parameter(0)\n a = f32[6] %s(p)\n ROOT b = f32[6] multiply(a, p)\n}"
     outer = "%s {\n p = f32[6] parameter(0)\n f = f32[6] fusion(p), kind=kLoop, calls=%s\n ROOT y = f32[6] tanh(f)\n}"
@@ -122,7 +122,7 @@ def test_one_of_several_callers_calls_another_computation(seed: int) -> None:
 
 
 def test_an_instruction_has_moved_in_a_long_chain(seed: int) -> None:
-    """No instruction between the old and the new position keeps its computation or its users."""
+    """Moves an instruction so far that all instructions in between compute different values."""
     chain = [("abs", "negate", "negate")[k % 3] for k in range(120)]
     moved = [*chain[:20], *chain[21:60], chain[20], *chain[60:]]
     left, right = (module(["p = f32[8] parameter(0)", *in_order(opcodes)]) for opcodes in (chain, moved))
@@ -136,7 +136,10 @@ def in_order(opcodes: Sequence[str]) -> list[str]:
 
 @pytest.mark.parametrize("length", [4, 5])
 def test_a_path_in_a_tree_is_computed_in_another_type(seed: int, length: int) -> None:
-    """The branches are interchangeable, but the same addition as before reads the result."""
+    """Checks that the addition that reads the result counts as the same instruction as before.
+
+    The branches of the tree are interchangeable.
+    """
     lines, results = branches(20)
     total = sum_of(results, is_tree=True)
     wide, right = {"c10"}, []
@@ -162,9 +165,9 @@ def test_a_path_in_a_tree_is_computed_in_another_type(seed: int, length: int) ->
 
 
 def test_a_part_of_a_tree_is_repeated(seed: int) -> None:
-    """f(p) becomes f(f(p)): the instruction that reads the result has changed.
+    """Replaces f(p) with f(f(p)).
 
-    The two instructions that read the argument have not.
+    The instruction that reads the result has changed; the two that read the argument have not.
     """
     lines, results = branches(13)
     total = sum_of(results, is_tree=True)
@@ -199,7 +202,7 @@ MAXIMUM = ["a{k} = f32[8,8] maximum(e{k}, d{k})"]
 
 def test_a_layer_with_its_gradients_was_added(seed: int) -> None:
     left, right = with_gradients(4, TANH), renamed(with_gradients(5, TANH), Random(seed))
-    # Twelve instructions and the weight.
+    # The layer has twelve instructions and a weight.
     assert summary(report_of(hlotool.diff(left, right))).startswith("1 layer added (13 instructions) after layer ")
 
 

@@ -73,7 +73,7 @@ def test_png_shows_the_svg_at_twice_its_size(module):
 
 
 def colors_of(module, color_by: str) -> dict[str, str]:
-    """Returns the color of each closed box, by the first line of its text."""
+    """Returns the color of each closed box, keyed by the first line of the box's text."""
     root = ElementTree.fromstring(hlotool.to_graph(module, "svg", GraphOptions(color_by=color_by)))
     space = "{http://www.w3.org/2000/svg}"
     boxes = [group for group in root.iter(f"{space}g") if group.find(f"{space}title") is not None]
@@ -89,7 +89,7 @@ def test_colors_by_opcode(module):
 
 def test_colors_by_bytes(module):
     colors = colors_of(module, "bytes")
-    # It reads two arrays and writes one, more than any other instruction.
+    # `r` reads two arrays and writes one, which is more than any other instruction does.
     assert colors["r"] == HEAT[-1]
     assert colors["p"] == colors["small"] == HEAT[0]
 
@@ -116,7 +116,7 @@ def test_the_legend_explains_the_colors(module, color_by):
 
 
 def random_edges(random: Random, count: int) -> list[tuple[int, int]]:
-    """Returns random edges: most are short, as in modules, and some lead to the same item."""
+    """Returns random edges: most are short, as in modules; some connect an item to itself."""
     edges = [(max(0, k - 1 - int(random.expovariate(0.3))), k) for k in range(1, count) for _ in range(random.choice([0, 1, 1, 2, 3]))]
     return [*edges, *((random.randrange(count), random.randrange(count)) for _ in range(count // 8)), *((0, k) for k in range(1, count, 9))]
 
@@ -169,7 +169,7 @@ def test_too_many_pixels_for_png():
 
 
 def wide(count: int) -> str:
-    """Returns unnamed layers with so large instructions that the picture is large."""
+    """Returns a module of irregular instructions with names so long that the picture is large."""
     lines = [f"  {'x' * 60}{k} = f32[] {('sine', 'cosine', 'tanh')[k * k % 11 % 3]}({'x' * 60}{max(k - 5, 0)})\n" for k in range(1, count)]
     names = ", ".join(f"{'x' * 60}{k}" for k in range(count))
     shapes = ", ".join(["f32[]"] * count)
@@ -185,7 +185,7 @@ def test_computations_that_each_call_the_previous_one_twice():
 
 
 def test_deep_calls():
-    """Deeper than Python can recurse."""
+    """Draws calls that are nested more deeply than Python can recurse."""
     module = hlotool.parse(nested(3000))
     boxes, groups, _ = read_dot(hlotool.to_graph(module, "dot", GraphOptions(expand="all")))
     assert (len(boxes), len(groups)) == (3001, 6000)
@@ -194,7 +194,7 @@ def test_deep_calls():
 
 
 def test_many_parameters():
-    """Parameters have no operands, and are as regular as layers."""
+    """Draws many parameters, which have no operands and are as regular as layers."""
     count = 600
     shapes, names = ", ".join(["f32[]"] * count), ", ".join(f"p{k}" for k in range(count))
     parameters = "".join(f"  p{k} = f32[] parameter({k})\n" for k in range(count))
@@ -227,7 +227,7 @@ def test_unknown_words():
         hlotool.to_graph(module, "svg", GraphOptions(expand="some"))
 
 
-# ---- the page -------------------------------------------------------------------------------------------------------
+# ---- the HTML page --------------------------------------------------------------------------------------------------
 
 
 def test_page_loads_nothing(module):
@@ -250,7 +250,7 @@ def test_page_has_text_costs_and_positions(module):
 
 
 def test_script_of_the_page_finds_its_elements_and_data(module):
-    """The script only refers to elements and data that the page has."""
+    """Checks that the script refers only to elements and data that the page has."""
     text = hlotool.to_graph(module)
     page, script = GraphPage(text), text.rpartition("<script>")[2]
     assert set(re.findall(r'byId\("(\w+)"\)', script)) <= set(page.ids)
@@ -278,7 +278,7 @@ def test_page_of_a_part(module, options, shown, named):
 
 
 def test_page_of_20000_instructions():
-    """No group has too many items to read, and the page is not much larger than the module."""
+    """Checks that no group has too many items to read and that the page is not too large."""
     text = chain(20_000)
     page = hlotool.to_graph(hlotool.parse(text))
     assert max(map(len, page_data(page)["groups"]["items"])) <= 160

@@ -20,7 +20,7 @@ OPS_FOLDER = Path(__file__).parent.parent / "ops"
 
 
 def dead_cases(path: Path) -> list[Module]:
-    """Returns the cases of an opcode with another root, so that nothing uses their results."""
+    """Returns the cases of an opcode, each with a new root, so that nothing uses the old root."""
     modules = []
     for case in read_cases(path):
         try:
@@ -65,7 +65,7 @@ ALONE = """always { p = f32[2] parameter(0) ROOT t = pred[] constant(true) }
     d = f32[<=2] set-dimension-size(b, n), dimensions={0} ROOT r = f32[] negate(p) }
 """
 PARAMETERS = "x = f32[2] parameter(0) n = s32[] parameter(1) m = s32[] parameter(2)"
-# Too long to be written twice, so that a computation with it becomes a function of its own.
+# A chain that is too long to be inlined twice, so that its computation becomes a function.
 CHAIN = "a0 = f32[2] exponential(x) " + " ".join(f"a{k} = f32[2] add(a{k - 1}, x)" for k in range(1, 80))
 POSITIONS = {
     "the entry": f"{ALONE}ENTRY e {{ {PARAMETERS} $ ROOT r = f32[2] negate(x) }}",
@@ -98,7 +98,7 @@ def test_failing_code(failing: str, position: str) -> None:
 
 
 def test_effects_of_dead_calls() -> None:
-    """Data that a computation sends to the host is sent even if nothing uses its result."""
+    """Checks that a computation sends data to the host even if nothing uses the call's result."""
     text = f"""f {{ x = f32[2] parameter(0) t = token[] after-all() o = token[] outfeed(x, t), outfeed_shape=f32[2]
         {CHAIN} ROOT r = f32[2] negate(a79) }}
       ENTRY e {{ x = f32[2] parameter(0) y = f32[2] negate(x) c = f32[2] call(y), to_apply=f d = f32[2] call(x), to_apply=f

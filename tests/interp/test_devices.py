@@ -133,14 +133,14 @@ def test_handlers_that_cannot_be_loaded(position):
 # ---- endless loops ----------------------------------------------------------------------------------------------------
 
 
-def test_a_loop_that_stops_changing_its_state_is_left():
+def test_a_loop_that_stops_changing_its_state_ends():
     text = """yes { s = (f32[], u32[]) parameter(0) ROOT go_on = pred[] constant(true) }
     half { s = (f32[], u32[]) parameter(0) x = f32[] get-tuple-element(s), index=0 y = u32[] get-tuple-element(s), index=1
       two = f32[] constant(2) h = f32[] divide(x, two) EFFECT ROOT t = (f32[], u32[]) tuple(h, z) }
     ENTRY e { x = f32[] parameter(0) y = u32[] parameter(1) s = (f32[], u32[]) tuple(x, y)
       ROOT r = (f32[], u32[]) while(s), condition=yes, body=half }"""
     assert run(text.replace("EFFECT", "z = u32[] copy(y)"), 1.0, 3) == (0, 3)
-    # Loops whose state other devices or a random state may change cannot be left.
+    # A loop is not left if the device or a random state may affect its state.
     found = refused(text.replace("EFFECT", "z = u32[] replica-id()"), 1.0, 0, max_iterations=400)
     assert found.code == "R005"
 

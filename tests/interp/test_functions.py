@@ -25,13 +25,13 @@ SPECIAL = [
 
 
 def numbers_of(dtype: Any) -> Array:
-    """Returns special numbers, and the numbers next to them."""
+    """Returns special numbers and their neighbors on both sides."""
     numbers = np.array(SPECIAL, dtype)
     return np.concatenate([numbers, np.nextafter(numbers, dtype(np.inf)), np.nextafter(numbers, dtype(-np.inf))])
 
 
 def forms(numbers: Array) -> list[Array]:
-    """Returns the numbers as arrays of several forms.
+    """Returns the numbers as arrays in several forms.
 
     The forms are contiguous, strided and empty arrays, scalars, and arrays broadcast from a scalar.
     """
@@ -64,7 +64,7 @@ def sign(x: float) -> float:
 
 
 def each(function: Callable[..., Any], *arrays: Array) -> Array:
-    """Returns the results of a function of Python numbers for all elements."""
+    """Applies a function of Python numbers to each element, and returns the results."""
     spread = np.broadcast_arrays(*arrays)
     values = [function(*(x.item() for x in row)) for row in zip(*(x.ravel() for x in spread), strict=True)]
     return np.array(values, spread[0].dtype).reshape(spread[0].shape)

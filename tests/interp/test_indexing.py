@@ -16,7 +16,7 @@ from hlotool.interp.kernels import scattering
 
 
 class Numbers:
-    """Random dimension numbers of a gather, or of a scatter, whose names differ."""
+    """Random dimension numbers for a gather, or for a scatter, which has other names for them."""
 
     def __init__(self, random: Random) -> None:
         rank = random.randint(0, 4)
@@ -57,10 +57,14 @@ class Numbers:
         return [*batch, *(position[k] for k in self.offsets)]
 
     def elements(self, indices: Array, clamps: bool) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Returns pairs of an element of the result or the updates, and one of the operand.
+        """Returns pairs of positions, one in the result or the updates and one in the operand.
 
+<<<<<<< tests/interp/test_indexing.py
         The pairs of an index vector are consecutive, as in XLA, which applies the updates of a
         scatter window by window.
+=======
+        The pairs are in the order of the elements of the result or the updates.
+>>>>>>> /tmp/mt/tests/interp/test_indexing.py
         """
         pairs = []
         vectors = np.moveaxis(indices, self.vector, -1)
@@ -106,7 +110,7 @@ def test_gather(random: Random) -> None:
     operand = stored_anyhow(random, generator.standard_normal(numbers.operand, np.float32))
     indices = generator.integers(-1, 5, numbers.indices, np.int32)
     result = hlotool.evaluate(hlotool.parse(text), [operand, indices])
-    # XLA returns zeros if there is nothing to gather, which collapsed dimensions make possible.
+    # XLA returns zeros if there is nothing to gather; a collapsed dimension may have size 0.
     expected = np.zeros(numbers.result, np.float32)
     for position, element in numbers.elements(indices, clamps=True) if 0 not in numbers.slices else ():
         expected[position] = operand[element]
@@ -128,7 +132,7 @@ def test_scatter(random: Random) -> None:
     )
     note(text)
     generator = np.random.default_rng(random.getrandbits(32))
-    # Includes zeros of both signs; sums of these numbers depend on the order.
+    # The numbers include zeros of both signs, and their sums depend on the order.
     values = np.array([0.0, -0.0, 1, 3, -5, 1 / 3, 2.0**30]).astype(np.float32) if element_type != "s8" else np.arange(-128, 128, 51)
     dtype = NUMPY_TYPES[element_type]
     operand = stored_anyhow(random, np.asarray(generator.choice(values, numbers.operand)).astype(dtype))

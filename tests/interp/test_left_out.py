@@ -1,4 +1,4 @@
-"""Unused custom calls of unknown targets, and all that depends on them, are not computed."""
+"""Dead custom calls with unknown targets: neither they nor their dead users are computed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ROWS = {
     "unused": ("", ["u"]),
     "with a side effect": ('k = f32[] custom-call(x), custom_call_target="f", custom_call_has_side_effect=true', ["u"]),
     "used": ("ROOT r = f32[] negate(u)", []),
-    "used by what is not needed": ("n = f32[] negate(u) m = f32[] add(n, x)", ["m", "n", "u"]),
-    "beside what is not needed": ("n = f32[] negate(x)", ["u"]),
+    "used by a dead instruction": ("n = f32[] negate(u) m = f32[] add(n, x)", ["m", "n", "u"]),
+    "next to another dead instruction": ("n = f32[] negate(x)", ["u"]),
     "used by an outfeed": ("t = token[] after-all() o = token[] outfeed(u, t), outfeed_shape=f32[]", []),
     "used by a random number": ("n = f32[] rng(u, x), distribution=rng_uniform", []),
     "used by a copy": ("s = (f32[], f32[], u32[]) copy-start(u) d = f32[] copy-done(s)", []),
@@ -37,7 +37,7 @@ def test_left_out_instructions(name: str) -> None:
     assert sorted([*computed, *expected]) == sorted(x.name for x in module.all_instructions() if x.name != "p" or "call" in name)
 
 
-def test_the_rest_runs() -> None:
-    assert float(hlotool.evaluate(module_with(ROWS["used by what is not needed"][0]), [0.0])) == 0.0
+def test_other_instructions_are_computed() -> None:
+    assert float(hlotool.evaluate(module_with(ROWS["used by a dead instruction"][0]), [0.0])) == 0.0
     with pytest.raises(hlotool.EvaluationError):
         hlotool.evaluate(module_with(ROWS["used"][0]), [0.0])

@@ -1,4 +1,4 @@
-"""Custom calls of GPU libraries against their definitions.
+"""Custom calls of GPU libraries, compared with their definitions.
 
 Gradients are compared with the linear maps that they transpose, attention with its formula.
 """
@@ -29,7 +29,7 @@ def _run(text: str, *arguments: Any) -> Any:
 
 
 def _call(target: str, window: str, groups: int, result: tuple[int, ...], lhs: Any, rhs: Any) -> Any:
-    """Returns the first result of a cuDNN convolution with its dimensions in an unusual order."""
+    """Returns the first result of a cuDNN convolution whose dimensions are in an unusual order."""
     shapes = [f"f64[{','.join(map(str, dims))}]" for dims in (result, lhs.shape, rhs.shape)]
     text = (
         f"ENTRY e {{ a = {shapes[1]} parameter(0) b = {shapes[2]} parameter(1) "
@@ -72,7 +72,7 @@ def _dims(lhs: tuple[Any, int], rhs: tuple[Any, int]) -> str:
     )
 
 
-# [batch, position, head, feature]; the scores are [batch, head, position in Q, position in K].
+# Q is [batch, position, head, feature]; scores are [batch, head, position in Q, position in K].
 _ROWS, _SCORES = (0, 2), (0, 1)
 _PRODUCTS = {
     "bmm1": ((_ROWS, 3), (_ROWS, 3)),
@@ -120,7 +120,7 @@ def test_attention_and_its_gradient(mask: str, window: int, with_bias: bool) -> 
     output, sums, _ = _attention(f"fmha{word}", f"{shape}, f32[{batch},{heads},{positions}]", config, q, k, v, *extra)
     np.testing.assert_allclose(output, _formula(q, k, v, kept, bias, scale), rtol=1e-5, atol=1e-6)
 
-    # As XLA passes them, the output and its gradient are laid out like Q.
+    # XLA passes the output and its gradient with the layout of Q.
     slope = draw.standard_normal(q.shape).astype(np.float32)
     rest = [sums, slope, *extra, np.ascontiguousarray(output.transpose(0, 2, 1, 3))]
     gradients = _attention(f"fmha{word}Backward", ", ".join([shape] * 3), config, q, k, v, *rest)[:3]
@@ -143,7 +143,7 @@ def test_attention_respects_the_lengths_of_padded_rows() -> None:
     output, sums, _ = _attention("fmhaSoftmax", "f32[2,1,3,2], f32[2,1,3]", _config("PADDING", 0, 1), q, k, v, lengths, lengths)
     whole = np.ones((3, 3), bool)
     np.testing.assert_allclose(output[0], _formula(q[:1], k[:1], v[:1], whole, 0, 1)[0], rtol=1e-5, atol=1e-6)
-    # The only position of the second row attends to itself; padding attends to nothing.
+    # The second row has only one position, which attends to itself; padding attends to nothing.
     np.testing.assert_allclose(output[1, 0], [v[1, 0, 0], [0, 0], [0, 0]], rtol=1e-6)
     assert sums[1, 0, 1] == -np.inf
 

@@ -1,4 +1,4 @@
-"""Results do not depend on the memory order of operands.
+"""The memory order of operands, on which results must not depend.
 
 Views give the same bits as dense arrays, with every executor.
 """
@@ -31,19 +31,19 @@ from hlotool.ir.model import Module
 from hlotool.literals.parse import parse_literal
 
 FOLDER = Path(__file__).parent.parent
-# Kernels that are only called on several devices: the opcodes in the cases of tests/devices.
+# Opcodes with kernels that are called only on several devices, as in the cases in tests/devices.
 OF_DEVICES = {
     x.opcode
     for path in (FOLDER / "devices").glob("*.hlo")
     for case in read_cases(path)
     for x in hlotool.parse(case.text, strict=False).all_instructions()
 }
-# Kernels without array operands, and kernels of the later parts of asynchronous operations.
+# Opcodes without array operands, and opcodes for the later parts of asynchronous operations.
 WITHOUT_ARRAYS = {"after-all", "async-done", "async-update", "copy-done", "get-tuple-element", "iota", "rng", "rng-get-and-update-state"}
 
 
 def modules_of(opcode: str) -> list[tuple[Module, list[Any]]]:
-    """Returns the cases of an opcode, and random instances of it, with arguments."""
+    """Returns the test cases and random instances of an opcode, with arguments."""
     found: list[tuple[Module, list[Any]]] = []
     path = FOLDER / "ops" / f"{opcode}.hlo"
     for case in read_cases(path) if path.exists() else ():
@@ -63,7 +63,7 @@ def test_kernels(opcode: str) -> None:
     seen: Counter[str] = Counter()
     for module, arguments in modules_of(opcode):
         assert computation_disagreement(module, arguments, Random(1), seen) is None
-    assert seen[opcode] or opcode in OF_DEVICES or opcode in WITHOUT_ARRAYS, "no case has an operand that is an array with dimensions"
+    assert seen[opcode] or opcode in OF_DEVICES or opcode in WITHOUT_ARRAYS, "no case has an array operand with dimensions"
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -107,7 +107,7 @@ PRODUCTS = [
 @pytest.mark.parametrize("sizes", PRODUCTS, ids=str)
 @pytest.mark.parametrize("element_type", ["f32", "f64", "c64"])
 def test_products(sizes: tuple[int, int, int], element_type: str) -> None:
-    """NumPy chooses among functions by the sizes and memory order of matrices."""
+    """Checks products, which NumPy computes according to the matrices' sizes and memory order."""
     rows, contracted, columns = sizes
     text = f"""ENTRY e {{ x = {element_type}[{rows},{contracted}] parameter(0) y = {element_type}[{contracted},{columns}] parameter(1)
       ROOT r = {element_type}[{rows},{columns}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}"""
@@ -124,7 +124,7 @@ def test_products(sizes: tuple[int, int, int], element_type: str) -> None:
 @pytest.mark.parametrize("rows", [2, 7, 33])
 @pytest.mark.parametrize("executor", ["reference", "plan"])
 def test_the_product_of_a_matrix_and_its_transpose(rows: int, executor: str) -> None:
-    """NumPy has a function for symmetric matrices, which sums in another order."""
+    """Checks symmetric products, for which NumPy has a function that sums in another order."""
     text = f"""ENTRY e {{ x = f32[{rows},300] parameter(0) y = f32[{rows},300] parameter(1)
       ROOT r = f32[{rows},{rows}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}} }}"""
     module, x = hlotool.parse(text), np.random.default_rng(1).standard_normal((rows, 300)).astype(np.float32)
@@ -132,7 +132,7 @@ def test_the_product_of_a_matrix_and_its_transpose(rows: int, executor: str) -> 
 
 
 def test_layouts() -> None:
-    """An operand is in memory as its layout says; a view gives the same bits as an array."""
+    """Checks that an operand's layout decides its memory order, even if the operand is a view."""
     text = """ENTRY e { x = f32[1,300] parameter(0) y = f32[300,70]{0,1} parameter(1)
       ROOT r = f32[1,70] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
     viewed = text.replace(
@@ -154,7 +154,7 @@ SUMS = [((3, 3000, 20), (1,)), ((5, 600, 50), (1,)), ((381, 172, 20), (1,)), ((4
 
 @pytest.mark.parametrize(("sizes", "axes"), SUMS, ids=str)
 def test_sums_in_blocks(sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    """A block of few rows sums in the order of the whole array."""
+    """Checks that a block of a few rows is summed in the same order as the whole array."""
     kept = [size for k, size in enumerate(sizes) if k not in axes]
     text = f"""add {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }}
       ENTRY e {{ x = f32{list(sizes)} parameter(0) y = f32{list(sizes)} exponential(x) zero = f32[] constant(0)
@@ -167,9 +167,10 @@ def test_sums_in_blocks(sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("element_type", ["f32", "f64", "c64", "c128"])
 @pytest.mark.parametrize("exponent", ["2", "0.5", "-1", "3", "0"])
 def test_powers(element_type: str, exponent: str) -> None:
-    """NumPy has special functions for powers if all exponents are one number in memory.
+    """Checks powers with equal exponents.
 
-    They compute squares, roots and reciprocals.
+    If all exponents are one number in memory, NumPy uses special functions for squares, roots and
+    reciprocals.
     """
     number = f"({exponent}, 0)" if element_type.startswith("c") else exponent
     text = f"""ENTRY e {{ x = {element_type}[70] parameter(0) n = {element_type}[] constant({number})
@@ -197,7 +198,7 @@ GRADIENTS = {
 
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_convolutions_with_large_windows(name: str) -> None:
-    """If only the sizes decide how a convolution is computed, it reads views in place."""
+    """Checks convolutions that read views in place; only sizes decide how they are computed."""
     module = hlotool.parse(f"ENTRY e {{ {GRADIENTS[name].replace('$', 'dim_labels=b01f_01io->b01f')} }}")
     arguments = random_arguments(module, 1)
     assert computation_disagreement(module, arguments, Random(1)) is None
@@ -224,9 +225,9 @@ ENTRY e { k = f32[60,80] parameter(0) o = f32[8,60] parameter(1) x = f32[1,80] p
   s = (s32[], f32[60,80], f32[8,60], f32[1,80]) tuple(i, k, o, x)
   ROOT r = (s32[], f32[60,80], f32[8,60], f32[1,80]) while(s), condition=more, body=step }"""
 UPDATES = {
-    # Each row has the update, the next state, and whether the array is kept in the other order.
+    # Each row has the update, the next state, and True if the array is stored in the other order.
     "updated in place": ("l = f32[60,80] dynamic-update-slice(k, x, i, z)", "l", True),
-    "read as it is": ("l = f32[60,80] copy(k)", "k", True),
+    "read without an update": ("l = f32[60,80] copy(k)", "k", True),
     "through reshapes": ("q = f32[1,60,1,80] reshape(k) l = f32[60,80] reshape(q)", "k", True),
     "read in both orders": (
         """l = f32[60,80] dynamic-update-slice(k, x, i, z) u = f32[1,60] slice(o), slice={[0:1], [0:60]}
@@ -235,17 +236,17 @@ UPDATES = {
         "g",
         False,
     ),
-    "made anew": ("l = f32[60,80] exponential(k)", "l", False),
-    "read by others": ("l = f32[60,80] dynamic-update-slice(k, x, i, z) g = f32[60,80] negate(l)", "g", False),
+    "computed anew": ("l = f32[60,80] exponential(k)", "l", False),
+    "read by other instructions": ("l = f32[60,80] dynamic-update-slice(k, x, i, z) g = f32[60,80] negate(l)", "g", False),
     "updated by its own rows": ("g = f32[1,80] slice(k), slice={[0:1], [0:80]} l = f32[60,80] dynamic-update-slice(k, g, i, z)", "l", False),
 }
 
 
 @pytest.mark.parametrize("name", UPDATES)
 def test_arrays_in_loops(name: str) -> None:
-    """An array of which a loop reads only transposed views is copied once, not in each iteration.
+    """Checks that an array is copied once if a loop reads only transposed views of it.
 
-    The results are the same in any case.
+    Otherwise, each iteration copies the views; the results are the same in both cases.
     """
     update, following, is_kept = UPDATES[name]
     module = hlotool.parse(CACHE.replace("UPDATE", update).replace("NEXT", following))

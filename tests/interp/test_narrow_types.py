@@ -1,4 +1,4 @@
-"""Numbers of less than eight bits are the low bits of a byte; the other bits are always 0."""
+"""Numbers with fewer than eight bits: they are the low bits of a byte whose other bits are 0."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDTHS = {number.held: number.bits for number in NARROW.values()}
 
 
 class NarrowDraw(Draw):
-    """Draws narrow types wherever a family may have them."""
+    """A source of random choices that prefers narrow types if a family allows them."""
 
     def type(self, choices: Any) -> str:
         narrow = [name for name in choices if name in NARROW]
@@ -28,7 +28,7 @@ class NarrowDraw(Draw):
 
 
 def upper_bits(module: Module, arguments: list[Any], executor: str) -> list[Any]:
-    """Returns the results in which bits above the width of the type are set."""
+    """Returns the results with set bits above the width of the type."""
     values = leaves(hlotool.evaluate(module, arguments, executor=executor))
     arrays = [np.asarray(value) for value in values]
     return [x for x in arrays if x.dtype in WIDTHS and (x.view(np.uint8) >> WIDTHS[x.dtype]).any()]
@@ -41,7 +41,7 @@ def test_results(family: str, executor: str, monkeypatch: pytest.MonkeyPatch) ->
     random = Random(family)
     for _ in range(12):
         x = random_instance(random, [family])
-        # Arguments with other upper bits are the same numbers.
+        # Setting the upper bits of arguments does not change the numbers.
         given = [(a.view(np.uint8) | np.uint8(0xFF << WIDTHS[a.dtype] & 0xFF)).view(a.dtype) if a.dtype in WIDTHS else a for a in x.arrays]
         module = hlotool.parse(module_of([x]))
         assert not upper_bits(module, given, executor), module_of([x])
@@ -64,7 +64,7 @@ def test_constants_equal_computed_values(name: str, executor: str) -> None:
 @pytest.mark.parametrize("executor", ["reference", "plan"])
 @pytest.mark.parametrize("name", NARROW)
 def test_numbers(name: str, executor: str) -> None:
-    """Scalars are arrays here, too."""
+    """Checks scalars, whose upper bits must also be 0."""
     text = f"ENTRY e {{ p = {name}[] parameter(0) c = {name}[] constant(0) ROOT t = ({name}[], {name}[]) tuple(p, c) }}"
     number = NARROW[name]
     results = hlotool.evaluate(hlotool.parse(text), [np.array(0xFF, np.uint8).view(number.held)], executor=executor)
@@ -103,7 +103,7 @@ DOUBLE = "double { a = T[] parameter(0) ROOT r = T[] add(a, a) }\n"
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("name", NARROW)
 def test_constants_and_arguments_give_the_same_results(name: str, use: str) -> None:
-    """This holds even if only the low bits of the arguments are the same."""
+    """Compares constants with arguments, whose upper bits may be set."""
     number, random = NARROW[name], np.random.default_rng(1)
     if number.kind == "unsigned" and use in ("bits", "scalars"):
         # Negations and absolute values exist for signed numbers only.
@@ -133,7 +133,7 @@ def test_constants_and_arguments_give_the_same_results(name: str, use: str) -> N
 def _literal(x: Any) -> str:
     if x.ndim:
         return "{" + ", ".join(map(_literal, x)) + "}"
-    # As an integer, -0 has no sign.
+    # A float is written as a float, since the integer -0 has no sign.
     return str(float(x)) if NARROW[_NAMES[x.dtype]].kind == "float" else str(int(x))
 
 

@@ -1,6 +1,6 @@
-"""Compiled loops over numbers and small arrays give the same bits as uncompiled ones.
+"""Compiled loops over numbers and small arrays, which give the same bits as uncompiled loops.
 
-This holds whether Numba or Python runs their source.
+The results are the same whether Numba or Python runs the generated source.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FILES = sorted((CASES.parent.parent / "ops").glob("*.hlo"))
 
 
 def modules(path: Path) -> list[hlotool.ir.model.Module]:
-    """Returns the modules of a file, each in a loop, except for those that cannot be in one."""
+    """Returns the modules of a file, each wrapped in a loop; leaves out any that cannot be."""
     found = []
     for case in read_cases(path):
         try:
@@ -37,7 +37,7 @@ def modules(path: Path) -> list[hlotool.ir.model.Module]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_operations_in_a_loop(path):
     for module in modules(path):
-        # Nothing is folded, although operands are constants.
+        # In a loop, operations on constants are not folded.
         with small_blocks(), compiled_loops(with_numba=False):
             assert disagreement(str(module)) is None, str(module)
 
@@ -56,9 +56,9 @@ PRODUCTS = """ENTRY e { x = f64[2,4] parameter(0) y = f64[4] parameter(1) VIEW
 
 @pytest.mark.parametrize("view", ["broadcast(y), dimensions={0}", "broadcast(y), dimensions={1}", "iota(), iota_dimension=1"])
 def test_products_of_views(view):
-    """NumPy sums in another order if an operand has gaps, or elements that share memory.
+    """Checks products of operands that have gaps or elements that share memory.
 
-    Compiled loops always pass a dense array.
+    NumPy sums such operands in another order; compiled loops always pass a dense array.
     """
     module = looped(hlotool.parse(PRODUCTS.replace("VIEW", f"v = f64[4,4] {view}")))
     with compiled_loops(with_numba=False) as sources:
@@ -67,7 +67,7 @@ def test_products_of_views(view):
 
 
 def test_the_product_of_a_matrix_and_its_transpose():
-    """NumPy has a function for symmetric matrices, which sums in another order."""
+    """Checks a symmetric product, for which NumPy has a function that sums in another order."""
     text = "ENTRY e { x = f64[4,33] parameter(0) ROOT r = f64[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1} }"
     with compiled_loops(with_numba=False) as sources:
         assert disagreement(str(looped(hlotool.parse(text)))) is None
@@ -86,7 +86,7 @@ ENTRY e { x = f32[2] parameter(0) i = s32[8] parameter(1) y = f32[8] parameter(2
     ],
 )
 def test_reducers_with_wider_numbers_round_at_the_end(result):
-    """Scatters may have them; a reduce whose result is narrower is an error."""
+    """Checks reducers of a wider type: a scatter may have one, but in a reduce it is an error."""
     module = looped(hlotool.parse(WIDER.replace("RESULT", result)))
     with compiled_loops(with_numba=False):
         assert disagreement(str(module), inputs=6) is None

@@ -1,4 +1,4 @@
-"""Code for loops over numbers: the same results as array kernels, compiled by Numba or not."""
+"""Code for loops over numbers, with and without Numba: it gives the results of array kernels."""
 
 from __future__ import annotations
 
@@ -22,30 +22,31 @@ INTEGERS = "add subtract multiply divide remainder maximum minimum and or xor sh
 
 
 def constants(name: str) -> list[str]:
-    """Returns the texts of the constants `c0`, `c1` and so on."""
+    """Returns the values of the constants `c0`, `c1` and so on, as they are written in HLO."""
     if name == "pred":
         return ["true", "false"]
     return ["0.5"] if name in FLOATS else ["3", "0", "100"] if name in UNSIGNED else ["3", "1", "0", "-5"]
 
 
 def operations(name: str, *, is_native: bool) -> list[tuple[str, str]]:
-    """Returns element types and texts of operations on the numbers `x` and `y` and constants.
+    """Returns operations on `x`, `y` and constants, each as an element type and HLO text.
 
-    With `is_native`, only those that Numba compiles.
+    With `is_native`, returns only the operations that are tested with Numba.
     """
     return [row for row in every_operation(name) if not is_native or not is_left_to_python(name, *row)]
 
 
 def is_left_to_python(name: str, kind: str, text: str) -> bool:
-    """Returns whether an operation is not tested with Numba.
+    """Returns whether an operation is tested only without Numba.
 
-    Numba does not compile it, or, since compiling takes long, compiles a similar one instead.
+    Either Numba does not compile the operation, or it compiles a similar one: compiling all of them
+    would take a long time.
     """
     opcode = text.partition("(")[0]
     if kind == "u64" or (opcode != "compare" and text.endswith((", c0)", ", c1)", ", c2)"))):
         return True
     if name == "s64":
-        # Divisions, and operations on a quotient, are left to Python.
+        # Divisions and operations on their results are tested only without Numba.
         return opcode in ("divide", "remainder", "shift-right-logical") or any(f"({operand}" in text or f", {operand})" in text for operand in "dehq")
     return name in FLOATS and opcode == "power"
 
@@ -61,7 +62,7 @@ def every_operation(name: str) -> list[tuple[str, str]]:
     rows = [(name, f"{opcode}(x, {y})") for opcode in binary for y in ("y", *labels)] + [(name, f"{opcode}(x)") for opcode in unary]
     rows += [("pred", f"compare(x, {y}), direction={direction}") for direction in DIRECTIONS for y in ("y", *labels[:2])]
     rows += [(name, "select(p, x, y)")]
-    # Known ranges of values make the code for these shorter.
+    # Known ranges of values make the code for these operations shorter.
     if name in SIGNED:
         rows += [(name, "add(d, c0)"), (name, "subtract(e, c3)"), (name, "multiply(d, d)"), (name, "multiply(e, e)"), (name, "add(e, x)")]
         rows += [(name, text) for text in ("negate(m)", "subtract(m, h)", "negate(h)", "add(q, q)", "multiply(q, m)", "shift-right-logical(m, c1)")]
@@ -71,7 +72,7 @@ def every_operation(name: str) -> list[tuple[str, str]]:
 
 
 def computed(name: str, dimensions: str, *, is_native: bool) -> tuple[str, list[str], list[str]]:
-    """Returns the text of all operations, and the types and the names of the results."""
+    """Returns the HLO text of all operations, and the types and names of their results."""
     rows = operations(name, is_native=is_native)
     shape = f"{name}[{dimensions}]"
 
@@ -82,7 +83,7 @@ def computed(name: str, dimensions: str, *, is_native: bool) -> tuple[str, list[
     lines = [constant(f"c{k}", number) for k, number in enumerate(constants(name))]
     lines += [f"  p = pred[{dimensions}] compare(x, y), direction=LT\n"]
     if name in SIGNED:
-        # Instructions without uses are left out.
+        # The code leaves out those of these instructions that nothing uses.
         lines += [f"  d = {shape} remainder(x, c0)\n", f"  e = {shape} divide(x, c0)\n", f"  m = {shape} and(x, c0)\n"]
         lines += [f"  h = {shape} shift-right-logical(y, c1)\n", f"  q = {shape} select(p, m, h)\n"]
     lines += [f"  r{k} = {kind}[{dimensions}] {text}\n" for k, (kind, text) in enumerate(rows)]
@@ -92,7 +93,7 @@ def computed(name: str, dimensions: str, *, is_native: bool) -> tuple[str, list[
 def loop_of(name: str, *, is_native: bool) -> hlotool.ir.model.Module:
     """Returns a module that computes all operations on two numbers in a loop.
 
-    They run in the second of three iterations, before which the two numbers are exchanged.
+    The results come from the second of three iterations; each iteration exchanges the two numbers.
     """
     body, kinds, _ = computed(name, "", is_native=is_native)
     state = ", ".join(f"{kind}[]" for kind in ("s32", name, name, *kinds))
@@ -211,7 +212,7 @@ def test_limits_hold(seconds, monkeypatch):
 
 @pytest.mark.parametrize(("executor", "seconds"), [("plan", float("-inf")), ("plan", 100.0), ("reference", 100.0)])
 def test_a_state_that_stays_the_same_is_the_result(executor, seconds, monkeypatch):
-    """The loop ends as if it had been stopped: its state cannot change anymore."""
+    """Checks that a loop ends after an iteration that does not change its state."""
     monkeypatch.setattr(loops, "_SECONDS", seconds)
     result = hlotool.evaluate(hlotool.parse(ENDLESS.replace("STEP", "0")), [np.int32(5), np.int32(-1)], executor=executor)
     assert [x.item() for x in result] == [5, -1]

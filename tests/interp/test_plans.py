@@ -1,4 +1,4 @@
-"""Compiled modules: behavior that users see, apart from equal results."""
+"""Compiled modules: everything that users can observe, not only equal results."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def test_a_chain_is_one_loop_over_blocks():
     source = hlotool.compile(hlotool.parse(CHAIN)).source
     assert source is not None
     assert source.count("for i in range") == 1
-    # The result is the only array of the size of the operand.
+    # The result is the only array as large as the operand.
     assert source.count(" empty(") - source.count("w = empty(") == 1
 
 
 def test_a_number_computed_from_the_same_number():
-    """The operand of a broadcast is not replaced by itself, although it has the same bits."""
+    """Checks a number broadcast from another number: both have the same bits."""
     text = "ENTRY e { x = f32[4] parameter(0) c = f32[] constant(2) r = f32[] broadcast(c), dimensions={} "
     module = hlotool.parse(text + "w = f32[4] broadcast(r), dimensions={} ROOT m = f32[4] multiply(x, w) }")
     assert hlotool.compile(module)([1.0, 2.0, 3.0, 4.0]).tolist() == [2.0, 4.0, 6.0, 8.0]
@@ -144,7 +144,7 @@ BLOCKWISE = {
     ENTRY e { x = s32[30,40,50] parameter(0) a = s32[30] iota(), iota_dimension=0 b = s32[30,40,50] broadcast(a), dimensions={0}
       c = s32[30,40,50] iota(), iota_dimension=1 d = s32[50] iota(), iota_dimension=0 f = s32[30,40,50] broadcast(d), dimensions={2}
       g = s32[30,40,50] add(x, b) h = s32[30,40,50] multiply(g, c) ROOT r = s32[30,40,50] subtract(h, f) }""",
-    "an iota that is reduced": """
+    "a reduction of an iota": """
     add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
     ENTRY e { x = s32[300] parameter(0) i = s32[300,200] iota(), iota_dimension=0 z = s32[] constant(0)
       s = s32[300] reduce(i, z), dimensions={1}, to_apply=add y = s32[300] add(s, x)
@@ -152,12 +152,12 @@ BLOCKWISE = {
     "an iota in a narrow type": """
     ENTRY e { i = s32[400,300] iota(), iota_dimension=1 a = bf16[400,300] convert(i) b = bf16[400,300] multiply(a, a)
       j = s32[400,300] iota(), iota_dimension=0 c = f16[400,300] convert(j) d = f16[400,300] negate(c) ROOT r = tuple(b, d) }""",
-    "what is computed from an iota, and reduced": """
+    "reductions of values computed from an iota": """
     add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
     ENTRY e { x = s32[300,400] parameter(0) i = s32[300,400] iota(), iota_dimension=0 c = s32[300,400] popcnt(i) d = s32[300,400] convert(i)
       z = s32[] constant(0) s = s32[300] reduce(c, z), dimensions={1}, to_apply=add t = s32[300] reduce(d, z), dimensions={1}, to_apply=add
       u = s32[300] add(s, t) w = s32[300,400] broadcast(u), dimensions={0} ROOT r = s32[300,400] multiply(w, x) }""",
-    "copies of what is broadcast, reduced": """
+    "reductions of copies of broadcasts": """
     add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
     sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
     ENTRY e { x = s32[200,300] parameter(0) o = s32[] parameter(1) b = s32[200,300] broadcast(o), dimensions={} c = s32[200,300] convert(b)
@@ -177,7 +177,7 @@ BLOCKWISE = {
     ENTRY e { x = f32[40000] parameter(0) y = f32[40000] parameter(1) one = f32[] constant(1) large = f32[] constant(inf)
       p = pred[40000] compare(x, y), direction=LT a = f32[40000] broadcast(one), dimensions={} b = f32[40000] broadcast(large), dimensions={}
       s = f32[40000] select(p, a, b) t = f32[40000] select(p, s, x) ROOT r = f32[40000] select(p, y, t) }""",
-    "state of a loop that its blocks overwrite": """
+    "a loop with a state that blocks overwrite": """
     more { s = (s32[], f32[40000], f32[40000]) parameter(0) k = s32[] get-tuple-element(s), index=0
       n = s32[] constant(5) ROOT go_on = pred[] compare(k, n), direction=LT }
     step { s = (s32[], f32[40000], f32[40000]) parameter(0) k = s32[] get-tuple-element(s), index=0 x = f32[40000] get-tuple-element(s), index=1
@@ -234,8 +234,8 @@ def test_numbers_of_threads(threads):
 
 
 def test_blocks_of_unused_arrays_are_overwritten():
-    """Two of three arrays of a loop's state are updated in place; arguments do not change."""
-    run = hlotool.compile(hlotool.parse(BLOCKWISE["state of a loop that its blocks overwrite"]))
+    """Runs a loop that updates two arrays of its state in place; arguments must not change."""
+    run = hlotool.compile(hlotool.parse(BLOCKWISE["a loop with a state that blocks overwrite"]))
     assert run.source is not None
     assert "can_alias" in run.source
     x = np.arange(40000, dtype=np.float32)
@@ -250,7 +250,7 @@ def test_sums_over_other_memory_orders_may_round_in_another_order():
     x = np.random.default_rng(0).standard_normal((700, 600), np.float32)
     values = [hlotool.evaluate(hlotool.parse(text), [x], executor=executor) for executor in ("plan", "reference")]
     exact = np.exp(x.T.astype(np.float64)).sum(axis=1)
-    # The error of partial sums of 128 terms, plus that of their sum.
+    # The bound is the error of partial sums of 128 terms plus the error of adding these sums.
     for value in values:
         assert np.abs(value / exact - 1).max() < 140 * np.finfo(np.float32).eps
 
@@ -311,7 +311,7 @@ def test_errors_have_the_same_location():
     assert ":4:" in messages[0]
 
 
-# Only an instruction that reads the first element would notice.
+# The sort has a wrong first shape, which only an instruction that reads that element would notice.
 WRONG_TUPLE = """less { a = f32[] parameter(0) b = f32[] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3)
   ROOT c = pred[] compare(a, b), direction=LT }
 ENTRY e { x = f32[3] parameter(0) i = s32[3] iota(), iota_dimension=0

@@ -1,6 +1,6 @@
-"""Fast reductions agree with applying the reducer to one element after the other.
+"""Fast reductions, compared with applying the reducer to one element after another.
 
-They work in blocks, by accumulation or by position.
+Fast reductions work in blocks, by accumulation or by position.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SPECIAL_NUMBERS = [0.0, -0.0, 1.0, 1.0, -1.0, 2.0, np.inf, -np.inf, np.nan]
 
 
 def random_array(random: Random, sizes: list[int], element_type: str, numbers: list[float]) -> Array:
-    """Returns some of the numbers in a random memory order, or with gaps between them."""
+    """Returns an array of some of the numbers in a random memory order, possibly with gaps."""
     order = random.sample(range(len(sizes)), len(sizes))
     shape = [sizes[k] for k in order]
     values = np.random.default_rng(random.getrandbits(32)).choice(numbers, [*shape, random.choice((1, 1, 2))])
@@ -49,7 +49,7 @@ def with_small_blocks(patch: pytest.MonkeyPatch, random: Random) -> None:
 @settings(max_examples=150)
 @given(RANDOM)
 def test_blocks_cover_every_element_once(random: Random) -> None:
-    """Sums small integers, which is exact in every order."""
+    """Sums small integers; the sum is exact in every order."""
     sizes = [random.choice((1, 2, 3, 5, 17, 33, 70, 150)) for _ in range(random.randint(1, 3))]
     axes = tuple(k for k in range(len(sizes)) if random.random() < 0.5)
     name, ufunc = random.choice(("f32", "s32", "s8", "bf16", "f16", "c64")), random.choice((np.add, np.add, np.maximum))
@@ -80,7 +80,7 @@ ENTRY e {{ x = {type}[{sizes}] parameter(0) i = {type}[] parameter(1)
 @settings(max_examples=100)
 @given(RANDOM)
 def test_zeros_of_reductions_have_the_right_sign(random: Random) -> None:
-    """The larger of two zeros is +0, the smaller one is -0, and NaN propagates."""
+    """Checks that the larger of two zeros is +0, the smaller one is -0, and NaN propagates."""
     opcode, name = random.choice(("maximum", "minimum")), random.choice(("f32", "f64", "bf16", "f16", "f8e5m2"))
     sizes = [random.randint(2, 5) for _ in range(random.randint(1, 3))]
     axes = sorted(random.sample(range(len(sizes)), random.randint(1, len(sizes))))
@@ -159,9 +159,9 @@ def reducer_text(body: str, element_type: str, is_maximum: bool) -> str:
 @settings(max_examples=40)
 @given(RANDOM)
 def test_argmax_agrees_with_the_reducer(name: str, random: Random) -> None:
-    """The result has the same bits as applying the reducer to one pair after the other.
+    """Checks that the result has the same bits as applying the reducer to one pair after another.
 
-    This holds for every spelling of the reducer, and for any numbers and indices.
+    The reducer may have any recognized spelling, and the numbers and indices may be anything.
     """
     element_type, is_maximum = random.choice(("f32", "f32", "bf16", "f64", "s32", "u8")), random.random() < 0.5
     is_float = NUMBERS[element_type].kind == "float"
@@ -219,9 +219,9 @@ def test_argmax_does_not_take_a_step_per_element() -> None:
 
 
 def random_window(random: Random) -> tuple[str, str, int, int]:
-    """Returns a window's dimension as text, and the sizes of array and result.
+    """Returns a window's dimension as text, and the sizes of the array and the result.
 
-    The text has size, stride, padding and dilation.
+    The text is in two parts: size and stride, then padding and dilations.
     """
     while True:
         base, size = random.choice((1, 3, 8, 25, 40)), random.choice((1, 2, 3, 4, 5, 17, 20, 40))
@@ -241,7 +241,7 @@ def window_text(windows: list[tuple[str, str, int, int]]) -> str:
 @settings(max_examples=150)
 @given(RANDOM)
 def test_windows_agree_with_the_reducer(random: Random) -> None:
-    """Results have the same bits, except for sums of floats, whose order is unspecified."""
+    """Checks that results have the same bits, except sums of floats, whose order is unspecified."""
     windows = [random_window(random) for _ in range(random.choice((1, 2, 2, 3)))]
     name = random.choice(("f32", "f32", "f64", "bf16", "s32", "u8", "pred", "c64"))
     opcodes = {"pred": ("and", "or", "add"), "c64": ("add", "multiply")}.get(name, ("add", "maximum", "minimum", "multiply"))
@@ -298,7 +298,7 @@ def test_selected_elements_receive_the_values_of_their_windows(random: Random) -
     windows = [random_window(random) for _ in range(random.choice((1, 2)))]
     if random.random() < 0.5:
         windows.insert(0, ("1 1", "0_0 1 1", 5, 5))
-    # Dilated arrays are not allowed here, and large windows would take long.
+    # Dilated arrays are not allowed here, and large windows would take a long time.
     windows = [w if w[1].endswith("1") and w[3] * int(w[0].split()[0]) < 100 else ("1 1", "0_0 1 1", 4, 4) for w in windows]
     bases, sizes = ([w[k] for w in windows] for k in (2, 3))
     name, direction = random.choice(("f32", "f64", "s32", "bf16")), random.choice(list(COMPARISONS))
@@ -345,7 +345,7 @@ def element_of(window: tuple[str, str, int, int], position: int, tap: int) -> in
     ],
 )
 def test_steps_without_effect_do_not_change_the_order_of_a_sum(steps: str) -> None:
-    """Otherwise, results would change when the optimizer removes the steps."""
+    """Checks that removing such steps, as the optimizer does, does not change the result."""
     add = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }"
     entry = "ENTRY e { x = f32[3,50] parameter(0) z = f32[] constant(0.1) ROOT r = f32[3] reduce(x, z), dimensions={1}, to_apply=NAME }"
     module = f"{add}\nf {{ a = f32[] parameter(0) b = f32[] parameter(1) {steps} }}\n{entry}"
@@ -358,7 +358,7 @@ def test_steps_without_effect_do_not_change_the_order_of_a_sum(steps: str) -> No
 @pytest.mark.parametrize("element_type", ["f32", "bf16"])
 @pytest.mark.parametrize("size", [2, 50, 3000])
 def test_a_result_is_the_same_with_and_without_an_independent_one(element_type: str, size: int) -> None:
-    """Otherwise, results would change where the optimizer removes the other one."""
+    """Checks that removing the other result, as the optimizer does, does not change the first."""
     t = element_type
     module = f"""add {{ a = {t}[] parameter(0) b = {t}[] parameter(1) ROOT s = {t}[] add(b, a) }}
 both {{ a = {t}[] parameter(0) c = {t}[] parameter(1) b = {t}[] parameter(2) d = {t}[] parameter(3)

@@ -88,7 +88,7 @@ def test_values_are_freed_after_their_last_use():
 
 @pytest.mark.parametrize("order", [(5, 4, 3, 2, 1, 0), (0, 1, 2, 4, 3, 5), (1, 2, 3, 0, 4, 5)])
 def test_operands_and_control_predecessors_come_first(order):
-    """This holds even if instructions are in an order that no text can have."""
+    """Checks orders of instructions that are possible only in edited modules."""
     text = """ENTRY e { k = token[] after-all() x = f32[] constant(1) y = f32[] constant(2)
       first = token[] outfeed(x, k), outfeed_shape=f32[]
       second = token[] outfeed(y, k), outfeed_shape=f32[], control-predecessors={first} ROOT r = token[] after-all(second, first) }"""
@@ -389,8 +389,8 @@ def test_threads_may_evaluate_one_module():
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(8) as threads:
-            # The module has not been evaluated yet: the first thread that needs its literals
-            # decodes them.
+            # This module has not been evaluated yet, so that the first thread that needs a
+            # literal decodes it.
             fresh = hlotool.parse(SORTS.replace("COUNT", "40"))
             together = list(threads.map(lambda argument: hlotool.evaluate(fresh, [argument]).tolist(), arguments))
     finally:
@@ -403,7 +403,7 @@ def evaluated_in_child(text: str, argument: list[float]) -> list[float]:
 
 
 def test_runs_after_a_fork():
-    """On systems without fork, in new processes."""
+    """Evaluates a module in forked processes, or in new processes on systems without fork."""
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     text, argument = SORTS.replace("COUNT", "3"), [3.0, -1.0, 2.0, -4.0]
     expected = evaluated_in_child(text, argument)

@@ -1,6 +1,6 @@
-"""The value of an operation does not depend on how its operands are stored.
+"""Storage of operands, on which the value of an operation must not depend.
 
-They may be repeated, strided, or stored one by one.
+Operands may be repeated, strided, or stored one by one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hlotool.opdefs.table import OPS
 UNARY = [row.opcode for row in ELEMENTWISE if row.floats is not None and OPS[row.opcode].arity == 1]
 BINARY = [row.opcode for row in ELEMENTWISE if row.floats is not None and OPS[row.opcode].arity == 2 and row.opcode != "complex"]
 NUMBERS = np.abs(np.random.default_rng(0).normal(size=64)).astype(np.float32)
-# NumPy computes powers with some of them in special ways.
+# NumPy has special functions for powers with some of these exponents.
 SECOND = (0.5, 2.0, -1.0, 1.0, 0.7)
 
 

@@ -29,7 +29,7 @@ ENTRY e { a = f32[6] parameter(0) zero = s32[] constant(0) s = (s32[], f32[6]) t
 
 
 class TupleEditor(Observer):
-    """Records the memory addresses of updated arrays."""
+    """An observer that records the memory addresses of updated arrays."""
 
     def __init__(self):
         self.found = []
@@ -51,7 +51,7 @@ def test_loop_state_is_updated_in_place_and_arguments_never():
 @pytest.mark.parametrize(
     "other",
     [
-        "add(a, a)",  # read before
+        "add(a, a)",  # reads the operand before the update
         "reverse(a), dimensions={0}",  # a view that is read later
         "copy(a)",  # the same array under another name
     ],
@@ -164,12 +164,12 @@ def test_weights_keep_sums_small():
     ],
 )
 def test_a_barrier_takes_no_memory(parts: str) -> None:
-    # The caller owns the copy of the argument.
+    # The result is a copy of the argument, since the caller owns the result.
     assert estimate(hlotool.parse(f"ENTRY e {{ x = f32[1000] parameter(0) {parts} }}")).bytes == 8000
     assert estimate(hlotool.parse("ENTRY e { ROOT x = f32[1000] parameter(0) }")).bytes == 8000
 
 
-def test_the_c_library_is_told_to_keep_freed_memory(monkeypatch):
+def test_the_c_library_is_asked_to_keep_freed_memory(monkeypatch):
     asked = []
 
     class Library:
@@ -179,8 +179,8 @@ def test_the_c_library_is_told_to_keep_freed_memory(monkeypatch):
 
     monkeypatch.setattr(ctypes, "CDLL", lambda name: Library())
     assert keep_freed_memory()
-    # No array is mapped directly, and no memory is returned to the system: M_MMAP_MAX and
-    # M_TRIM_THRESHOLD.
+    # M_MMAP_MAX is 0, so that no array is mapped directly, and M_TRIM_THRESHOLD is -1, so that no
+    # memory is returned to the system.
     assert asked == [(-4, 0), (-1, -1)]
 
 

@@ -1,4 +1,4 @@
-"""The instructions that an edit changes, which passes then visit again."""
+"""Instructions that an edit changes, which passes then visit again."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def inline(rewriter, entry):
 @pytest.mark.parametrize(
     ("edit", "expected"),
     [
-        # It may be dead now; passes find dead code in the list of changes.
+        # The old root may be dead; passes find dead code in the list of changes.
         (lambda rewriter, e: rewriter.set_root(e["r"]), "r t"),
-        # The first instruction is no longer a control predecessor.
+        # The erased instruction no longer uses p, and no longer waits for q.
         (lambda rewriter, e: rewriter.erase(e["r"]), "p q"),
         (inline, "b c m q t"),
     ],

@@ -1,6 +1,6 @@
-"""Copies and pickles of modules equal the originals, print the same and run the same.
+"""Copies and pickles of modules, which equal the originals, print the same and run the same.
 
-This also holds in another process.
+A pickle can also be read in another process.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def test_a_copy_runs_and_is_edited_independently(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_annotations_of_the_text_are_copied(way: str) -> None:
-    # XLA replaces the annotations of the root; the print keeps those of the text.
+    # XLA replaces the root's annotations; the printer keeps the annotations in the source.
     text = (
         'f { x = f32[4] parameter(0) ROOT n = f32[4] negate(x), metadata={op_name="inner"} }\n'
         'ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) async-start(p), calls=f, metadata={op_name="outer"} ROOT d = f32[4] async-done(s) }'

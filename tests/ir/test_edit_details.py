@@ -40,9 +40,9 @@ def waits(module: Module) -> dict[str, list[str]]:
 
 
 def edited(text: str, edit: Edit) -> Module:
-    """Returns the module of a text after an edit of its entry.
+    """Returns the module in `text` after an edit of its entry computation.
 
-    Checks that its print gives the same module.
+    Checks that the printed module parses back to the same module.
     """
     module = hlotool.parse(hlotool.to_text(hlotool.parse(text)))
     with Rewriter(module) as rewriter:
@@ -117,7 +117,7 @@ def test_queries_see_changes_before_a_flush() -> None:
     sine = rewriter.insert("sine", [entry["p"]], after=entry["p"])
     assert [x.name for x in rewriter.instructions(entry)][:2] == ["p", "sine"]
     assert [rewriter.use_count(entry[name]) for name in ("p", "b", "c")] == [5, 2, 0]
-    # An operand, a control predecessor, the root, and none of these.
+    # An operand, a control predecessor, the root, and an unused instruction.
     assert [rewriter.is_used(x) for x in (entry["b"], entry["u"], entry["c"], sine)] == [True, True, True, False]
     rewriter.erase(sine)
     with pytest.raises(EditError, match="'sine' is not in the module"):
@@ -223,7 +223,7 @@ def test_attributes_stay_shared_and_immutable() -> None:
         ("b", {"attributes": {"dimensions": None}}, "S014"),
     ],
 )
-def test_texts_that_the_parser_rejects_are_found_after_an_edit(instruction: str, change: dict[str, object], code: str) -> None:
+def test_values_that_the_parser_rejects_are_found_after_an_edit(instruction: str, change: dict[str, object], code: str) -> None:
     module = hlotool.parse(
         "ENTRY e { p = f32[4] parameter(0) r = f32[2,2] reshape(p) b = f32[4,2] broadcast(p), dimensions={0} "
         "ROOT t = (f32[2,2], f32[4,2]) tuple(r, b) }"
@@ -531,7 +531,7 @@ def test_an_instruction_takes_the_name_of_an_erased_one() -> None:
     new = rewriter.insert("cosine", [entry["a"]], before=old)
     rewriter.replace_all_uses(old, new)
     rewriter.erase(old)
-    # Another computation still has an instruction of this name.
+    # Another computation still has an instruction with this name.
     assert rewriter.is_name_used("b")
     rewriter.take_name(new, old)
     assert (new.name, rewriter.is_name_used("cosine")) == ("b", False)

@@ -202,7 +202,8 @@ DIFFERENT += [
         "ENTRY e { ROOT p = f32[] parameter(0) q = f32[] parameter(1) }",
         ["e: instruction q is in only one module"],
     ),
-    # A difference in a computation is reported there, not at the attributes that refer to it.
+    # A difference in a computation is reported for the computation, not for attributes that refer
+    # to it.
     (
         "f { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }",
         "g { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=g }",
@@ -213,7 +214,8 @@ DIFFERENT += [
         "ENTRY e { p = s32[] parameter(0) ROOT q = f32[] parameter(1), control-predecessors={p} }",
         ["e: p: shapes f32[] and s32[]"],
     ),
-    # Equal texts share an attribute set, so the second pair has one set in common with the first.
+    # Instructions with equal attribute text share an attribute set, so the two pairs have one set
+    # in common.
     (TWO_SETS.format("1", "1"), TWO_SETS.format("1", "2"), ["e: b: attribute frontend_attributes a: '1' and '2'"]),
     (TWO_SETS.format("1", "2"), TWO_SETS.format("1", "1"), ["e: b: attribute frontend_attributes a: '2' and '1'"]),
 ]
@@ -235,7 +237,7 @@ def test_equal_modules_do_not_differ(text):
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        # Row numbers of the tables after the header have no meaning of their own.
+        # The row numbers in the tables after the header do not matter.
         (FRAMES.format("a.py", 1) + ENTRY.lstrip(), FRAMES.format("a.py", 7) + ENTRY.lstrip()),
         (BATCH_NORM.format("0.5"), BATCH_NORM.format("0.50")),
         # NaN is not equal to itself.
@@ -257,7 +259,7 @@ def test_equal_constants_are_equal_as_text_and_as_bytes():
     assert list(differences(first, second)) == []
     second.entry.root.immediate = Literal(second.entry.root.shape, packed=bytes([3, 0]))
     assert len(list(differences(first, second))) == 1
-    # This also holds if something else differs.
+    # The constants are also equal if something else differs.
     second = parse("ENTRY e { ROOT d = s16[] constant(2) }")
     second.entry.root.immediate = Literal(second.entry.root.shape, packed=bytes([2, 0]))
     assert list(differences(first, second)) == ["e: roots c and d", "e: c: <c = s16[] constant> and <d = s16[] constant>"]
@@ -344,7 +346,7 @@ def test_computations_that_differ(first, second):
 
 
 def test_nested_calls_are_compared_once():
-    """Each level calls the previous one twice."""
+    """Compares computations that each call the previous one twice."""
     levels = []
     for side in "ab":
         levels.append(f"{side}0 {{ ROOT p = f32[] parameter(0) }}")

@@ -1,4 +1,4 @@
-"""Only the parser and the IR assign to fields of modules, computations and instructions."""
+"""Checks that only certain packages assign to fields of modules, computations or instructions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 import hlotool
 
 PACKAGE = Path(hlotool.__file__).parent
-# The code that builds and edits modules. The canonical form is a copy, and a random module is new:
-# nothing else sees them while they are rearranged as a whole.
+# The code that builds and edits modules. The canonical form is a copy and a random module is new,
+# so no other code sees these modules while they are rearranged.
 ALLOWED = ("builder/", "ir/", "text/parse/", "differ/canonical.py", "testing/edits.py")
 # Fields of instructions, computations and modules with names that no other class of the package
 # uses.

@@ -75,7 +75,7 @@ LAYOUT = "updated the entry computation layout: "
             "(s8[], s16[], s32[], u8[])->(s8[], s16[], s32[])",
             [f"{LAYOUT}the number of parameters is now 4, not 3"],
         ),
-        # A value that existed before the edit.
+        # The new root existed before the edit.
         (
             lambda r, e: r.set_root(e["a"]),
             "(s8[], s16[], s32[])->s8[]",

@@ -1,4 +1,4 @@
-"""Edits of which there may be many: erasing computations, replacing operands and control edges."""
+"""Edits that occur in large numbers: erasing computations, replacing operands, control edges."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_positions_are_those_of_the_given_tuple() -> None:
 
 
 def waits(text: str) -> list[str]:
-    """Returns the control predecessors of the root after replacing `a` by `c`; checks its uses."""
+    """Returns the root's control predecessors after replacing `a` with `c`; checks the uses."""
     module = hlotool.parse(text)
     with Rewriter(module) as rewriter:
         count = rewriter.change_count

@@ -23,7 +23,7 @@ class Counted(set):
         return super().__contains__(name)
 
 
-def test_the_search_for_free_names_continues_where_the_last_ended():
+def test_the_search_for_free_names_continues_where_the_previous_one_ended():
     taken, counters = Counted({"a", "a.2", "b"}), {}
     names = []
     for _ in range(200):
@@ -33,7 +33,7 @@ def test_the_search_for_free_names_continues_where_the_last_ended():
     assert len(set(names)) == 200
     assert taken.asked < 2 * len(names) + 10
     assert free_name("c", taken, counters) == "c"
-    # A name that has become free since then is used again.
+    # A name that has become free is used again.
     taken.remove(names[-1])
     assert free_name("a", taken, counters) == names[-1]
 
@@ -48,7 +48,7 @@ def printed(instructions: str) -> list[str]:
     ("written", "expected"),
     [
         (["a", "b"], ["a", "b"]),
-        # A free number is kept, a number in use is replaced by the next free one.
+        # A number is kept if it is free; otherwise, it is replaced with the next free number.
         (["a.3", "a", "a.1"], ["a.3", "a", "a.1"]),
         (["a.0", "a"], ["a.0", "a.1"]),
         (["a", "a.0", "a.00", "a.2"], ["a", "a.1", "a.2", "a.3"]),
@@ -98,7 +98,7 @@ def test_a_name_is_in_use_until_the_last_instruction_with_it_is_erased():
     assert table.take("a") == "a"
 
 
-def test_the_search_for_free_numbers_continues_where_the_last_ended():
+def test_the_search_for_free_numbers_continues_where_the_previous_one_ended():
     names, used = _Uniquifier(), Counted()
     names._used["a"] = used
     assert len({names.take("a") for _ in range(300)}) == 300

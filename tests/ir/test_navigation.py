@@ -1,4 +1,4 @@
-"""Navigation in modules, `str(module)`, and parsing any text with `strict=False`."""
+"""Navigation in modules, `str(module)`, and parsing of arbitrary text with `strict=False`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_str_is_the_text() -> None:
 
 
 def damaged(text: str, random: Random) -> str:
-    """Returns the text cut off, without one of its lines, or without the start of a line."""
+    """Returns the text truncated, without one of its lines, or without the start of a line."""
     kind = random.randrange(3)
     if kind == 0:
         return text[: random.randrange(len(text) + 1)]
@@ -75,9 +75,9 @@ def test_any_text_gives_a_module(text: str) -> None:
 
 
 def check_tolerant_parse(text: str) -> None:
-    """Checks that the module of a text can be walked, printed and verified.
+    """Checks that any text gives a module that can be walked, printed and verified.
 
-    It must run only if the text has no errors.
+    Evaluating the module must fail if the text has errors.
     """
     module = hlotool.parse(text, strict=False)
     assert module.entry in module.computations

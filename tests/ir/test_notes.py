@@ -1,4 +1,4 @@
-"""Notes about the source: their kinds, the effect of edits on them, and their copies."""
+"""Notes about the source: kinds of notes, the effect of edits on them, and copies of them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_changes_without_a_rewriter_are_printed(change: Callable[[Module], None]
     module = hlotool.parse(PROGRAM)
     change(module)
     assert CHANGES[change] in hlotool.to_text(WAYS[way](module) if way != "parse" else module)
-    # This also holds after an assignment elsewhere, which makes the printer check each instruction.
+    # An assignment in any module makes the printer check each instruction of a copy.
     if way != "parse":
         copied = WAYS[way](hlotool.parse(PROGRAM))
         hlotool.parse(PROGRAM).entry.root.name = "other"
@@ -98,7 +98,7 @@ def test_copies_have_the_notes_of_the_source(way: str) -> None:
     notes = module.notes
     assert [(op, text) for attributes, op, text in notes.spellings() if attributes is a.attributes] == [(a.op, ", dimensions={1,0}")]
     assert notes.origin_of == {new: f["t"]}
-    # The other computation has changed.
+    # The computation `f` has changed.
     assert list(notes.spans) == [module.entry]
     span = notes.spans[module.entry]
     assert (span.root, span.parameters, span.instructions) == (module.entry.root, module.entry.parameters, module.entry.instructions)
@@ -161,7 +161,7 @@ def test_a_computation_removed_from_the_list_is_not_copied(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_texts_of_calls_are_not_copied_without_the_computation(way: str) -> None:
+def test_the_text_of_a_call_is_not_copied_without_the_computation(way: str) -> None:
     body = "{ x = f32[4] parameter(0) ROOT n = f32[4] negate(x) }"
     text = (
         f"g {body} h {body} f {{ y = f32[4] parameter(0) ROOT c = f32[4] call(y), to_apply=g }}\n"

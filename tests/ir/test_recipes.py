@@ -1,4 +1,4 @@
-"""The examples of docs/python.md."""
+"""The examples in docs/python.md."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Typical edits with the Rewriter.
 
-After each edit, the module is valid, and its print parses back to the same module.
+After each edit, the module is valid, and the printed module parses back to the same module.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hlotool.shapes.shape import array_shape
 
 
 def read(text: str) -> Module:
-    """Parses the canonical form of a text, which the printer may copy from the source."""
+    """Parses a module again from its printed form, which the printer may copy from the source."""
     canonical = hlotool.to_text(hlotool.parse(text))
     module = hlotool.parse(canonical)
     assert hlotool.to_text(module) == canonical
@@ -30,7 +30,7 @@ def read(text: str) -> Module:
 
 
 def checked(module: Module, *expected: str) -> Module:
-    """Checks that a module is valid, has these lines and parses back to the same module.
+    """Checks that a module is valid, has the expected lines and parses back to the same module.
 
     Returns the parsed module.
     """
@@ -153,9 +153,9 @@ def test_inline_a_call() -> None:
 
 
 def outline(rewriter: Rewriter, instructions: Iterable[Instruction], name: str) -> Instruction:
-    """Replaces instructions by a call of a new computation.
+    """Replaces instructions with a call of a new computation.
 
-    Only the last one has users outside.
+    Only the last instruction may have other users.
     """
     inside = list(instructions)
     last, owner = inside[-1], rewriter.owner(inside[-1])
@@ -477,7 +477,7 @@ def test_changes_are_listed() -> None:
     assert [rewriter.is_root(x) for x in (p, c, t)] == [False, False, True]
     rewriter.replace_all_uses(a, q)
     assert [rewriter.user_count(x) for x in (a, q)] == [0, 2]
-    # The user, and both instructions whose number of users has changed.
+    # The user has changed, and so have the two operands whose number of users differs.
     assert set(rewriter.changed_since(0)) == {b, a, q}
     count = rewriter.change_count
     assert a in rewriter
@@ -537,7 +537,7 @@ def test_a_body_is_moved_into_its_caller() -> None:
     arguments = [np.float32([3, 5])]
     expected = hlotool.evaluate(module, arguments)
     with Rewriter(module) as rewriter:
-        # Names that have been numbered once may become free again.
+        # A name for which a number has been chosen may become free again.
         rewriter.erase(rewriter.insert("negate", [entry["p"]], after=entry["p"], name="first"))
         rewriter.move_body(f, call.operands, call)
         assert rewriter.is_name_used("first")

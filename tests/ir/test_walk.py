@@ -16,7 +16,7 @@ def names(things) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        # From instructions without users, operands first, in their order.
+        # The order starts at instructions without users; operands come first, in their order.
         ("a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(b, a)", ["b", "a", "c"]),
         ("a = f32[] parameter(0) b = f32[] abs(a) c = f32[] abs(a) ROOT d = f32[] add(c, b)", ["a", "c", "b", "d"]),
         ("a = f32[] parameter(0) b = f32[] abs(a) ROOT c = f32[] negate(a)", ["a", "b", "c"]),
@@ -24,7 +24,7 @@ def names(things) -> list[str]:
             "a = f32[] parameter(0) b = f32[] abs(a) p = f32[] parameter(1) c = f32[] negate(p), control-predecessors={b} ROOT d = f32[] abs(b)",
             ["a", "b", "p", "c", "d"],
         ),
-        # Control predecessors before operands.
+        # Control predecessors come before operands.
         ("a = f32[] parameter(0) b = f32[] abs(a) p = f32[] parameter(1) ROOT c = f32[] negate(p), control-predecessors={b}", ["a", "b", "p", "c"]),
         (
             "p = f32[] parameter(0) q = f32[] parameter(1) a = f32[] abs(p) b = f32[] abs(q) ROOT c = f32[] negate(p), control-predecessors={a, b}",
@@ -52,7 +52,7 @@ def test_instructions_of_a_cycle_are_visited_once():
             + "ENTRY e { x = f32[] parameter(0) y = f32[] call(x), to_apply=g ROOT z = f32[] call(y), to_apply=f }",
             ["g", "f", "e"],
         ),
-        # The callees of an instruction are visited in order, but all are marked at once.
+        # An instruction's callees are visited in order, but all of them are marked first.
         (
             LEAF.format("f") + CALL.format("g", "f") + "ENTRY e { i = s32[] parameter(0) x = f32[] parameter(1) "
             "ROOT z = f32[] conditional(i, x, x), branch_computations={g, f} }",
@@ -63,7 +63,7 @@ def test_instructions_of_a_cycle_are_visited_once():
             "ROOT z = f32[] conditional(i, x, x), branch_computations={f, g} }",
             ["f", "g", "e"],
         ),
-        # If a computation is listed twice, its last position counts.
+        # The last position of a computation that is listed twice counts.
         (
             LEAF.format("f") + CALL.format("g", "f") + "ENTRY e { i = s32[] parameter(0) x = f32[] parameter(1) "
             "ROOT z = f32[] conditional(i, x, x, x), branch_computations={f, g, f} }",

@@ -65,7 +65,7 @@ def test_each_limit_adds_one_rewrite(text, passes):
     for limit in range(everything.count + 1):
         after, report = limited(module, passes, limit)
         assert report.count == limit == len(report.rewrites)
-        # The same rewrites in the same order, for every limit.
+        # Every limit gives the same rewrites in the same order.
         assert [(x.rule, x.instruction) for x in report.rewrites] == [(x.rule, x.instruction) for x in everything.rewrites[:limit]]
         assert (after == last) == (limit == 0)
         last = after

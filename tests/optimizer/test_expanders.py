@@ -1,4 +1,4 @@
-"""Expanders that change rounding give equal results up to rounding, and need a flag."""
+"""Expanders that change rounding: results are equal up to rounding, and a flag is required."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A second run of the optimizer changes nothing, although one pass may enable another."""
+"""Fixed points: a second run of the optimizer changes nothing, even if passes enable each other."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from held import with_bytes
 import hlotool
 from hlotool.testing import random_module
 
-# Seeds that once failed. A rule for a loop matched only after another rule had changed its body;
-# elements of a state were removed from an outer loop before an inner one.
+# Seeds that once failed. A rule for a loop matched only after another rule had changed the loop's
+# body; elements of a state were removed from an outer loop before an inner one.
 FORMER_FAULTS = ((71004210, 4210), (71005104, 5104), (12000173, 173))
 
 

@@ -1,4 +1,4 @@
-"""Recorded proofs for guards: each guard of a rule or pass is needed by a program.
+"""Recorded proofs for guards: for each guard of a rule or pass, there is a program that needs it.
 
 All of these programs are rewritten correctly.
 """
@@ -26,7 +26,10 @@ def test_programs_at_the_guards(module: str) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_each_guard_has_a_program(module: str) -> None:
-    """If a guard changes, `python tests/tools/prove_guards.py MODULE` searches for programs."""
+    """Checks that each guard has a recorded program.
+
+    If a guard changes, `python tests/tools/prove_guards.py MODULE` searches for programs.
+    """
     programs = read_programs(module)
     assert {program.subject for program in programs} == set(subjects_of()[module])
     recorded = {key for program in programs for key in program.guards}
@@ -41,7 +44,7 @@ def test_broken_guards_are_detected() -> None:
 
 
 def test_equivalent_changes_are_not_detected() -> None:
-    """If one is detected, the test detects something other than the guard."""
+    """Checks that no test fails if a guard is replaced with an equivalent guard."""
     command = [sys.executable, str(BREAK_GUARDS), "--equivalent", "--count", "4", "--seed", "1"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 1, result.stdout + result.stderr

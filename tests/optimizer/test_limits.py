@@ -23,7 +23,7 @@ def doubling_calls(levels: int) -> Module:
 def nested_loops(levels: int, iterations: int, start: str = "parameter(0)") -> Module:
     """Returns nested loops.
 
-    Each of them counts to a number and passes on another element of its state.
+    Each loop counts to a number and also changes another element of its state.
     """
     text = ""
     for k in range(levels):
@@ -65,7 +65,7 @@ def dot(size: int) -> Module:
     ],
 )
 def test_work(line: str, elements: int) -> None:
-    """Work counts elements that are computed or read, but not those that are passed on."""
+    """Checks that work counts elements that are computed or read, but not elements passed on."""
     opcode = line.partition("(")[0]
     shapes = {"iota": "s32[7] ", "infeed": "((f32[5000]), token[]) ", "parameter": "(f32[8]) ", "opt-barrier": "(f32[20,30], f32[30,40]) "}
     add = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }"
@@ -88,7 +88,7 @@ def test_short_computations_are_folded(module: Module) -> None:
 
 
 def test_arrays_inside_computations_are_limited() -> None:
-    """The result is one number, but an intermediate array would not fit into memory."""
+    """Computes one number from an intermediate array that would not fit into memory."""
     text = "f { p = s32[] parameter(0) b = s32[1000000,1000000] broadcast(p), dimensions={} ROOT s = s32[1,1] slice(b), slice={[0:1], [0:1]} }"
     module = hlotool.parse(f"{text} ENTRY e {{ c = s32[] constant(1) ROOT r = s32[1,1] call(c), to_apply=f }}")
     assert hlotool.optimize(module, "fold").entry.root.opcode == "call"

@@ -1,6 +1,6 @@
-"""Rules and passes from files of users.
+"""Rules and passes from users' files.
 
-Each test loads its own files and forgets them.
+Each test loads its own files and then unregisters what they register.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ def test_files_that_fail(load, text, message):
     with pytest.raises(RuleError) as caught:
         load(text, "failing.py")
     assert message in str(caught.value)
-    # Nothing of the file remains registered.
+    # Nothing from the file remains registered.
     assert (set(all_rules()), pass_names()) == (before, names)
     assert not [name for name in sys.modules if name.endswith(".failing")]
 
 
 @pytest.mark.parametrize("name", ["dce.py", "arithmetic.py", "test_pass.py"])
 def test_file_names_that_are_names_of_passes(load, name):
-    """A list of passes could not refer to the rules of the file."""
+    """Rejects such names, since a list of passes could not refer to the rules in the file."""
     topic = name.removesuffix(".py")
     text = RULE.format(body=GOOD)
     if topic not in pass_names():
@@ -152,14 +152,14 @@ def test_rules_that_fail(load, body, message):
 
 
 def test_a_rule_that_runs_out_of_memory(load):
-    """The error is passed on, since nothing else may be possible."""
+    """Checks that the error is passed on, since no other reaction may be possible."""
     load(RULE.format(body="raise MemoryError"))
     with pytest.raises(MemoryError):
         hlotool.optimize(hlotool.parse(TEXT), "my_rules")
 
 
 def test_a_rule_of_hlotool_that_fails():
-    """It is an internal error, because it is not the user's fault."""
+    """Checks that the failure is an internal error, because it is not the user's fault."""
 
     def rewrite(x, rewriter):
         raise ValueError("x")
@@ -183,7 +183,7 @@ def test_a_rule_that_returns_the_instruction(load):
 
 
 def test_a_result_that_depends_on_distant_instructions(load):
-    """Operands of a result that are far from those of the instruction are searched, each once."""
+    """Checks that the search visits each distant operand of a result only once."""
     chain = "".join(f"n{k + 1} = f32[] negate(n{k}) " for k in range(10))
     sums = "m0 = f32[] sine(n0) " + "".join(f"m{k + 1} = f32[] add(m{k}, m{k}) " for k in range(100))
     text = f"ENTRY e {{ n0 = f32[] parameter(0) {sums}q = f32[] sine(m100) {chain}ROOT r = f32[] abs(n10) }}"
@@ -202,7 +202,7 @@ def test_a_result_that_depends_on_distant_instructions(load):
     ],
 )
 def test_invalid_results(load, header, result, reason):
-    """An invalid result does not replace the instruction in any module."""
+    """Checks that an invalid result does not replace the instruction in any module."""
     load(RULE.format(body=f"return {result}"))
     module = hlotool.parse(header + TEXT.replace("f32[]", "f32[4]{0}"))
     result = hlotool.optimize(module, "my_rules", options=hlotool.OptimizeOptions(explain_why_not="r"))
@@ -212,7 +212,7 @@ def test_invalid_results(load, header, result, reason):
 
 
 def test_results_rejected_one_after_the_other(load):
-    """Instructions that a rejected rule has inserted are removed before the next rule is tried."""
+    """Checks that instructions inserted by a rejected rule are removed before the next rule."""
     second = RULE.partition("\n@rule")[1:]
     wrong = RULE.format(body="return rewriter.add('iota', [], x.shape, iota_dimension=7)")
     load(wrong + "".join(second).format(body="return rewriter.add('iota', [], x.shape, iota_dimension=8)").replace("test_abs", "second_abs"))
@@ -237,9 +237,9 @@ def test_results_rejected_one_after_the_other(load):
     ],
 )
 def test_results_of_dynamic_size(load, result, is_possible):
-    """A dynamic result needs the size of an operand or an explicit size.
+    """Checks that a dynamic result takes its size from an operand or is given a size.
 
-    Otherwise, it would have more elements than before.
+    Otherwise, the result would have more elements than before.
     """
     load(RULE.format(body=f"d = x.operands[0]; p, n = d.operands; return {result}"))
     text = "ENTRY e { p = f32[4] parameter(0) n = s32[] parameter(1) d = f32[<=4] set-dimension-size(p, n), dimensions={0} ROOT r = f32[<=4] abs(d) }"
@@ -252,7 +252,7 @@ def test_results_of_dynamic_size(load, result, is_possible):
 @pytest.mark.parametrize(
     ("result", "is_possible"),
     [
-        # XLA accepts this in a module, so it only gives a warning.
+        # XLA accepts this in a module, so the verifier only gives a warning.
         ("rewriter.add('reverse', [p], x.shape, dimensions=(0,))", True),
         ("rewriter.add('reverse', [p], dimensions=(0,))", False),
         ("p", False),
@@ -289,7 +289,7 @@ def test_a_pass_that_does_not_count_its_rewrites(load):
 
 @pytest.mark.parametrize(("opcode", "changed"), [("iota", "x"), ("abs", "x.operands[0]"), ("ceil", "x.operands[0].operands[0]")])
 def test_rules_see_the_changes_of_other_passes(load, opcode, changed):
-    """Rules revisit an instruction with changed attributes, its users, and their users."""
+    """Checks that rules revisit a changed instruction, its users, and the users of its users."""
     body = f"return rewriter.module_rewriter.module.entry.parameters[0] if {changed}.attributes['iota_dimension'] == 1 else None"
     change = PASS.partition("    p, n, r")[0] + "    for x in context.instructions(context.module.entry):\n"
     change += "        if x.attributes.get('iota_dimension') == 0 and context.allows('test-pass', x):\n"
@@ -302,7 +302,10 @@ def test_rules_see_the_changes_of_other_passes(load, opcode, changed):
 
 @pytest.mark.parametrize(("header", "count"), [("", 1), ("HloModule m, is_scheduled=true ", 0)])
 def test_layouts_of_results(load, header, count):
-    """New instructions have the layouts of those that they replace, if the module has layouts."""
+    """Checks that a new instruction has the layout of the instruction that it replaces.
+
+    Layouts matter only in modules that have layouts.
+    """
     load(RULE.format(body="return rewriter.add('reshape', x.operands, x.shape.with_layout(x.operands[0].shape.layout))").replace('"abs"', '"copy"'))
     text = "ENTRY e { p = f32[2,3]{1,0} parameter(0) ROOT r = f32[2,3]{0,1} copy(p) }"
     result = hlotool.optimize(hlotool.parse(header + text), "my_rules")

@@ -57,7 +57,7 @@ def test_near_misses(topic: str, number: int, text: str) -> None:
         errors = [d for d in hlotool.verify(after) if d.severity == "error" and d.code not in known]
         assert not errors, f"{errors[0]}\n{module}\n{after}"
         assert hlotool.to_text(hlotool.optimize(after, topic)) == hlotool.to_text(after), f"a second run changes the module\n{module}\n{after}"
-        # Reshapes that move towards users are merged with others there.
+        # Reshapes that are moved to their users are merged with other reshapes there.
         is_larger = size_of(after) > size_of(module) and size_of(hlotool.optimize(module, "algsimp")) > size_of(module)
         assert not is_larger, f"larger\n{module}\n{after}"
         found = difference(module, after, 3, options=OPTIONS)

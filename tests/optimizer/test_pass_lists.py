@@ -63,7 +63,7 @@ def test_lists_that_cannot_be_read(text, message):
     assert message in str(caught.value)
 
 
-def test_passes_in_texts_and_lists(module):
+def test_passes_as_text_and_as_lists(module):
     expected = hlotool.to_text(hlotool.optimize(module, "cse,dce"))
     assert hlotool.to_text(hlotool.optimize(module, ["cse", "dce"])) == expected
     assert hlotool.to_text(run_specs(module, parse_passes("cse,dce"))) == expected
@@ -77,7 +77,7 @@ def test_the_number_of_rounds(module):
     runs = []
     hlotool.optimize(module, "cse{max=1},fold{max=0},identities,dce", observer=lambda run, context: runs.append((run.name, run.round)))
     assert runs[:3] == [("cse", 1), ("identities", 1), ("dce", 1)]
-    # The other passes have no effect since their last run, or have no rounds left.
+    # Nothing has changed since the last run of the other passes, or they have no rounds left.
     assert runs[3:] == [("identities", 2)]
 
 
@@ -111,7 +111,7 @@ def test_selected_computations(module):
 
 
 def test_a_loop_in_one_of_the_selected_computations():
-    """Its body is not selected, and keeps the unused element."""
+    """Checks that the loop's body, which is not selected, keeps the unused element."""
     state = "s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0"
     body = f"b {{ {state} d = s32[] constant(1) j = s32[] add(i, d) u = s32[] get-tuple-element(s), index=1 ROOT t = (s32[], s32[]) tuple(j, u) }}"
     condition = f"c {{ {state} n = s32[] constant(9) ROOT l = pred[] compare(i, n), direction=LT }}"
@@ -235,7 +235,7 @@ def test_every_pass_has_a_summary():
 
 
 def test_every_rule_has_a_summary_and_a_unique_name():
-    """`hlotool explain` looks up opcodes and rules of the verifier first."""
+    """Checks that the names differ from other names that `hlotool explain` looks up."""
     for entry in all_rules().values():
         assert " -> " in entry.summary, entry.name
         assert entry.name not in {*hlotool.codes.CODE_NAMES.values(), *pass_names()}
@@ -281,6 +281,6 @@ ENTRY e { p = f32[2] parameter(0) zero = s32[] constant(0) s = (s32[]) tuple(zer
 
 
 def test_instructions_that_lose_their_effect_are_dead():
-    """The effect is in a branch that is never taken."""
+    """Removes the only effect, which is in a branch that is never taken."""
     module = hlotool.optimize(hlotool.parse(EFFECT_IS_GONE))
     assert [x.name for x in module.all_instructions()] == ["p", "r"]

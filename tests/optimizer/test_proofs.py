@@ -1,7 +1,7 @@
 """Proofs of the rewrite rules about elements, for all numbers of small types.
 
-Also checks the record of all proofs: `python tests/tools/prove_rules.py` writes the results to
-proofs.json, from which the documentation takes them.
+The tests also check the record of all proofs, proofs.json. `python tests/tools/prove_rules.py`
+writes this file, and the documentation shows its contents.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def test_all_numbers_of_small_types(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if is_about_elements(rule) or is_about_reals(rule)], ids=lambda rule: rule.name)
 def test_each_rule_about_elements_has_a_proof(rule: Rule) -> None:
-    """The documentation shows the contents of proofs.json.
+    """Checks that proofs.json records a proof of each rule.
 
-    The tests above and those with the solver check them.
+    The test above and the tests with the solver check the proofs themselves.
     """
     row = recorded()[rule.name]
     assert row["reals"] if is_about_reals(rule) else row["exhaustive"] or row["solver"]

@@ -1,6 +1,6 @@
-"""Random programs of a few operations compute the same results before and after optimization.
+"""Random programs of a few operations: optimization does not change their results.
 
-They find errors of rules that no one has foreseen.
+The programs find errors in rules that no one has foreseen.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ PROGRAMS = 40
 
 
 class Program:
-    """A random program whose values have one element type, or pred.
+    """A random program with values of one element type and pred.
 
-    Operands are mostly the latest values, so that patterns of rules occur.
+    Operands are mostly the latest values, so that the patterns of rules occur.
     """
 
     def __init__(self, element_type: str, random: Random, bound: str = "") -> None:
@@ -119,7 +119,7 @@ class Program:
 
 
 def numbers(element_type: str) -> np.ndarray[Any, Any]:
-    """Returns some numbers of a type: its limits, zeros, and small ones."""
+    """Returns some numbers of a type: its limits, zeros, and small numbers."""
     row, dtype = ELEMENT_TYPES[element_type], NUMPY_TYPES[element_type]
     if row.kind == "pred":
         return np.resize([False, True], SIZE)
@@ -151,9 +151,9 @@ def test_results_are_the_same(element_type: str, seed: int) -> None:
 
 @pytest.mark.parametrize("element_type", TYPES)
 def test_dynamic_programs_stay_valid(element_type: str) -> None:
-    """Constants are static, parameters dynamic.
+    """Checks programs with static constants and dynamic parameters.
 
-    An operation on both has a dynamic result, which nothing static may replace.
+    An operation on both has a dynamic result, which no static value may replace.
     """
     random, compared = Random(element_type), 0
     for _ in range(2 * PROGRAMS):

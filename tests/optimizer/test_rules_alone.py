@@ -1,6 +1,6 @@
-"""Rules are correct on their own, even in cases that earlier rules usually handle.
+"""Rules on their own: they are correct even in cases that earlier rules usually handle.
 
-Earlier rules may be rejected, or may not be selected.
+The earlier rules may be rejected, or may not be selected.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hlotool.optimizer.registry import all_rules
 
 ADD = "f { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }"
 MAX = "f { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] maximum(a, b) }"
-# The second reduction is over one element, or over three.
+# The second reduction combines one element or three elements.
 TWICE = "z = s32[] constant(0) a = s32[%d,2] reduce(p, z), dimensions={1}, to_apply=f ROOT b = s32[2] reduce(a, %s), dimensions={0}, to_apply=f"
 REPEATED = (
     "least = s32[] constant(-2147483648) b = s32[2,%d] broadcast(p), dimensions={0} ROOT r = s32[2] reduce(b, least), dimensions={1}, to_apply=f"

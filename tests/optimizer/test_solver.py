@@ -1,4 +1,4 @@
-"""Proofs with an SMT solver, and the solver's model of HLO compared with the interpreter.
+"""Proofs with an SMT solver, and comparisons of the solver's HLO model with the interpreter.
 
 Rules about elements are proved for types of 16 to 64 bits. Rules that change rounding are proved
 over the real numbers.
@@ -26,7 +26,7 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 RULES = [rule for rule in all_rules().values() if is_about_elements(rule)]
 _INTEGERS = (0, 1, -1, 3, -7, 31, 33)
 _FLOATS = (0.0, -0.0, 1.0, -2.5, 3e-8, float("inf"), float("-inf"), float("nan"))
-# For conversions, these include the limits of the narrower types.
+# Numbers for conversions, including the limits of the narrower types.
 _LARGE = (-(2.0**31), 2.0**31, 2147483520.0, 4294967040.0, 2.0**32, -0.75, 65519.0, 65520.0, 1e30)
 
 
@@ -121,7 +121,7 @@ def test_model_of_an_opcode(opcode: str) -> None:
     result = "pred" if opcode == "is-finite" else None
     arity = OPS[opcode].arity
     compared = sum(check(opcode, result or name, (name,) * arity, [numbers(name)] * arity) for name in TYPES)
-    # The model only has powers with the exponents 0 and 1.
+    # The model has only powers with the exponents 0 and 1.
     assert compared > 5 or opcode == "power"
 
 

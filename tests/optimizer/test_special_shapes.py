@@ -1,6 +1,6 @@
-"""Special shapes in the cases: no rule changes or rewrites an array with one.
+"""Special shapes in the cases: no rule changes or replaces an array with a special shape.
 
-They have a memory space, tiles or a dynamic size.
+A special shape has a memory space, tiles, larger or distributed elements, or a dynamic size.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from hlotool.shapes.shape import Shape, array_shape
 
 HERE = Path(__file__).parent
 _COMMENT = re.compile(r"^//[^\n]*\n", re.MULTILINE)
-# The rules of these files build arrays of other shapes, for which they cannot choose a memory
-# space, tiles or dynamic sizes.
+# The rules in these files build arrays of other shapes, but cannot choose a memory space, tiles or
+# dynamic sizes for them.
 SHAPING = (
     "broadcast",
     "concatenate",
@@ -35,7 +35,7 @@ SHAPING = (
     "slice",
     "transpose",
 )
-# These may be rewritten: it does not matter in which memory or with which size they are computed.
+# Operations that may be rewritten, since the memory space and size of their results do not matter.
 NO_MATTER = ("iota", "set-dimension-size")
 CASES = [
     (topic, number, _COMMENT.sub("", case.text))
@@ -46,10 +46,7 @@ CASES = [
 
 
 def special_shapes(shape: Shape) -> list[Shape]:
-    """Returns variants of an array shape.
-
-    They have a memory space, tiles, larger or distributed elements, and a dynamic size.
-    """
+    """Returns the special variants of an array shape."""
     layout = shape.layout or default_layout(shape.rank)
     return [
         shape.with_layout(replace(layout, memory_space=1)),

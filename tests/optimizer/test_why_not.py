@@ -12,7 +12,7 @@ from hlotool.optimizer.why_not import UnknownInstructionError
 
 @pytest.fixture
 def two_rules():
-    """A rule that needs a flag, and one whose result is never accepted."""
+    """Registers a rule that needs a flag, and a rule whose result is never accepted."""
 
     @rule("tanh", needs=("nnan", "afn"), name="test-needs-flags")
     def _needs_flags(x, rewriter):
@@ -137,7 +137,7 @@ def test_unknown_instructions():
 
 
 def test_rules_are_not_tried_on_invalid_instructions() -> None:
-    """For example, rules may rely on the number of elements of a tuple."""
+    """Checks invalid instructions; rules may rely, for example, on the length of a tuple."""
     module = hlotool.parse(
         """
         f { a = f32[4] parameter(0) ROOT t = (f32[4]) tuple(a) }

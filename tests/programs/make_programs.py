@@ -1,11 +1,12 @@
-"""Makes NAME.hlo, NAME.optimized.hlo and NAME.npz of every program in `sources/`.
+"""Generates NAME.hlo, NAME.optimized.hlo and NAME.npz for every program in `sources/`.
 
-They hold the program as JAX lowers it, as XLA:CPU compiles it, and its arguments and results.
+The files contain the program as lowered by JAX, the program as compiled by XLA:CPU, and the
+program's arguments and results.
 
 Needs JAX: python tests/programs/make_programs.py [NAME...]
 
-Programs of several devices only have an optimized text, since only the partitioner decides the work
-of each device. Their arrays in the archive have the devices as first dimension.
+A program for several devices has only an optimized module, since the partitioner decides what each
+device computes. The first dimension of the arrays in its archive is the device.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# Must be set before JAX starts.
+# These variables must be set before JAX is imported.
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 os.environ["JAX_PLATFORMS"] = "cpu"
 
@@ -30,9 +31,9 @@ FAMILIES = ("learning", "arrays", "numerics", "randomness", "control", "parallel
 
 
 def text_of(module: Any) -> str:
-    """Returns the text with full constants and without metadata.
+    """Returns the text of a module with full constants and without metadata.
 
-    Metadata would be most of the text and describe the machine that made it.
+    Metadata would make up most of the text and describe the machine that generated it.
     """
     options = _hlo.HloPrintOptions()
     options.print_metadata = False
@@ -45,7 +46,7 @@ def make(name: str, program: Program) -> None:
     with jax.enable_x64(program.wide):
         given = program.arguments(Draw(name))
         lowered = jax.jit(program.function, keep_unused=True).lower(*given)
-        # Keeps every rounding to a narrow type in the program, so that both texts give the same
+        # The option preserves every rounding to a narrow type, so that both modules give the same
         # results.
         compiled = lowered.compile({"xla_allow_excess_precision": False})
         (module,) = compiled.runtime_executable().hlo_modules()
@@ -63,12 +64,12 @@ def make(name: str, program: Program) -> None:
 
 
 def divided(array: Any, sharding: Any) -> np.ndarray:
-    """Returns the parts of an array on each device, stacked."""
+    """Returns the parts of an array on all devices, stacked."""
     return np.stack([shard.data for shard in jax.device_put(array, sharding).addressable_shards])
 
 
 def plain(array: Any) -> np.ndarray:
-    """Returns an array of a type that NumPy lacks as raw bytes, as archives hold it."""
+    """Returns an array as it is stored in archives: as raw bytes if NumPy lacks its type."""
     array = np.asarray(array)
     return array if array.dtype.kind in "biufc" and array.dtype.isbuiltin == 1 else array.view(f"V{array.dtype.itemsize}")
 

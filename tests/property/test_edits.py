@@ -1,6 +1,6 @@
-"""Randomly edited texts: both paths of the parser agree, and ParseError is the only exception.
+"""Randomly edited modules: both paths of the parser agree, and ParseError is the only exception.
 
-`fuzz.py` runs the same for longer.
+`fuzz.py` runs the same checks for longer.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def test_edited_lines(text: str) -> None:
 
 
 def check_result(data: str | bytes) -> None:
-    """Parses a text; checks that an exception is a ParseError.
+    """Checks that parsing raises no exception other than ParseError.
 
-    Its diagnostics must have positions and messages.
+    The diagnostics of the error must have positions and messages.
     """
     for function in (parse, parse_all):
         diagnostics = None
@@ -68,7 +68,7 @@ def test_pieces_in_any_order(start: str, pieces: list[str]) -> None:
     check_result((start + "".join(pieces)).encode("utf-8", "surrogatepass"))
 
 
-# Mostly characters that have a meaning in HLO, since most other texts end at the first character.
+# Most of the characters have a meaning in HLO; otherwise, parsing would stop at the first one.
 @settings(max_examples=300)
 @given(st.text(st.sampled_from(CHARACTERS) | st.characters(), max_size=200))
 def test_any_text(text: str) -> None:

@@ -1,6 +1,7 @@
 """Random sequences of edits with the Rewriter.
 
-After each, its use tables are correct, and the print parses back to the same module.
+After each sequence, the Rewriter's use tables are correct, and the printed module parses back to
+the same module.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from hlotool.shapes.shape import compatible
 SEQUENCES = int(os.environ.get("HLOTOOL_EDITS", "150"))
 MOST_STEPS = 8
 Step = Callable[[Rewriter, Random], None]
-# A failure lists the random choices.
+# Random choices that are listed if a test fails.
 CHOICES = st.randoms(use_true_random=False, note_method_calls=True)
 
 
@@ -55,7 +56,7 @@ def insert_copy(rewriter: Rewriter, random: Random) -> None:
 def insert_between(rewriter: Rewriter, random: Random) -> None:
     x = some_instruction(rewriter, random)
     if x.opcode.startswith("async"):
-        # Only an async-update or async-done may use it.
+        # Only an async-update or async-done may use an asynchronous value.
         return
     new = rewriter.insert("copy", [x], after=x, shape=x.shape, origin=x)
     if random.random() < 0.5:
@@ -130,7 +131,7 @@ def check_module(module: Module) -> None:
 @settings(max_examples=SEQUENCES)
 @given(modules(12), st.lists(st.tuples(st.sampled_from(STEP_KINDS), st.booleans()), min_size=1, max_size=MOST_STEPS), CHOICES)
 def test_edits_keep_the_module_consistent(text: str, steps: list[tuple[Step, bool]], random: Random) -> None:
-    # The text is canonical, since the printer copies unchanged parts from the source.
+    # The text must be canonical, since the printer copies unchanged parts from the source.
     module = hlotool.parse(hlotool.to_text(hlotool.parse(text)))
     rewriter = Rewriter(module)
     for step, finishes in steps:

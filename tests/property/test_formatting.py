@@ -1,9 +1,9 @@
-"""The formatter on mangled texts.
+"""The formatter, applied to mangled modules.
 
-It keeps module and comments, restores spaces and order, and is idempotent.
+It preserves the module and the comments, restores spaces and order, and is idempotent.
 
-`fuzz.py --formats` runs the same checks for longer, also on the texts of a corpus. The environment
-variable HLOTOOL_FORMATS multiplies the number of examples here.
+`fuzz.py --formats` runs the same checks for longer and can also use the modules in a corpus. The
+environment variable HLOTOOL_FORMATS multiplies the number of examples in these tests.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ SPELLINGS = {
     st.sampled_from((None, 60, 90)),
 )
 def test_lines_between_formatted_lines(seed: int, respelled: dict[int, str], newline: str, width: int | None) -> None:
-    """Runs of formatted lines are copied; the grammar path formats every token.
+    """Checks that copying runs of formatted lines gives the same text as formatting every token.
 
-    `respelled` has respelled lines by number.
+    `respelled` maps line numbers to the names of spellings.
     """
     lines = spelled(seed, 12, shuffle=False).splitlines()
     for k, spelling in respelled.items():
@@ -127,7 +127,7 @@ def test_tokens_are_those_of_the_text() -> None:
     assert " ".join(words) == 'HloModule m ENTRY e { ROOT p = f32 [ 2 ] { 0 } parameter ( 0 ) , metadata= { op_name= "a b" } }'
 
 
-# ---- the check of the result ------------------------------------------------------------------------------------------
+# ---- checking the result ----------------------------------------------------------------------------------------------
 
 
 TEXT = """HloModule m, is_scheduled=true
@@ -183,7 +183,7 @@ def test_wrong_results_are_rejected(monkeypatch: pytest.MonkeyPatch, what: str) 
     original_formatter = formatter._formatted
 
     def broken(text: str, *rest: object) -> str:
-        # Wrong only in the first run, so that formatting a second time does not reveal the error.
+        # The result is wrong only in the first run, so a second run does not reveal the error.
         after = original_formatter(text, *rest)  # type: ignore[arg-type]
         return after.replace(right, wrong) if text == MESSY else after
 

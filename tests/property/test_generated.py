@@ -1,4 +1,4 @@
-"""Random valid modules: their print parses back, and both paths of the parser agree."""
+"""Random valid modules: the printed module parses back, and both paths of the parser agree."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_both_paths_agree_on_canonical_text(generated: str) -> None:
     text = to_text(parse(generated))
     fast, slow = parse_source(Source(text)), parse_source(Source(text), fast_path=False)
     assert not differences(fast, slow)
-    # The fast path reads everything except for the forms that only newer builds of XLA parse.
+    # The fast path reads everything except forms that only newer builds of XLA parse.
     assert fast.notes.fast_count > instructions(fast) // 2
 
 

@@ -1,6 +1,6 @@
-"""Random instances of operations: valid ones run without a warning, wrong arguments are rejected.
+"""Random operations: valid ones run without a warning, and wrong arguments are rejected.
 
-`fuzz_ops.py` compares results with XLA's.
+`fuzz_ops.py` compares the results with XLA's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BATCH = 10
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_results_are_as_declared(name: str) -> None:
-    """Results have the declared types and shapes, and arguments are not modified.
+    """Checks that results have the declared types and shapes and arguments are not modified.
 
     Warnings are errors in all tests.
     """
@@ -51,7 +51,7 @@ LIMITS = hlotool.RunOptions(timeout_seconds=2, max_memory=1 << 28, max_iteration
 @settings(max_examples=320)
 @given(instances(), st.lists(st.tuples(st.integers(0, 30), st.sampled_from(ODD_NUMBERS)), min_size=1, max_size=3))
 def test_any_sizes_and_attributes_are_computed_or_rejected(x: Instance, numbers: list[tuple[int, str]]) -> None:
-    """Runs modules that the verifier would mostly reject."""
+    """Runs modules, most of which the verifier would reject."""
     text = module_of([x])
     for k, number in numbers:
         positions = list(NUMBER.finditer(text))

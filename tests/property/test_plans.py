@@ -1,4 +1,4 @@
-"""Plans compute the same as the reference executor, bit for bit, with any block sizes."""
+"""Plans: they compute the same bits as the reference executor, with any block sizes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_random_modules(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_texts_that_mostly_have_errors(seed: int) -> None:
+def test_random_modules_that_mostly_have_errors(seed: int) -> None:
     for number in range(25):
         text = random_text(1000 * seed + number, instructions=15)
         assert disagreement(text, inputs=1) is None, text
@@ -40,7 +40,7 @@ def test_random_texts_that_mostly_have_errors(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_sizes_out_of_range_are_errors_everywhere(seed: int) -> None:
-    """They are errors even if nothing uses the result."""
+    """Checks that both executors report an error, even if nothing uses the result."""
     random, failures = Random(seed), 0
     for _ in range(25):
         text, x = random_sizes_text(random), np.arange(5, dtype=np.float32)

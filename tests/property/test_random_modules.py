@@ -1,4 +1,4 @@
-"""Random modules through the whole tool: a part of the checks of `tests/tools/fuzz_modules.py`."""
+"""Random modules in all parts of hlotool: some of the checks in `tests/tools/fuzz_modules.py`."""
 
 from __future__ import annotations
 

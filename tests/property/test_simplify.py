@@ -1,6 +1,6 @@
-"""Facts about equal values and constants agree with the interpreter.
+"""Facts about equal values and constants, compared with the interpreter.
 
-The tests use all values of small types, and special values of others.
+The tests use all values of small types and special values of larger types.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ INTEGERS = ("s8", "u8", "s32", "u32", "s4")
 TYPES = (*FLOATS, *INTEGERS, "pred")
 BINARY = [op.name for op in OPS.values() if op.arity == 2 and ELEMENTWISE in op.traits and (op.algebra is not NO_ALGEBRA or IDEMPOTENT in op.traits)]
 UNARY = [op.name for op in OPS.values() if op.arity == 1 and not op.traits.isdisjoint((IDEMPOTENT, INVOLUTION))]
-# Texts of constants; the parser rejects those that a type cannot represent.
+# Constants as they are written in HLO; the parser rejects any that a type cannot represent.
 CONSTANTS = ("0", "-0.0", "1", "-1", "2", "255", "inf", "-inf", "nan", "127", "-128", "true", "false", "4294967295", "2147483647", "-2147483648")
 
 
 @cache
 def special_values(name: str) -> np.ndarray:
-    """Returns all values of a type of up to eight bits, and special values of others.
+    """Returns all values of a type with at most eight bits, or special values of a larger type.
 
-    These are limits, zeros and NaN, for example.
+    Special values are, for example, limits, zeros and NaN.
     """
     number = NUMBERS[name]
     if number.bits <= 8:
@@ -78,7 +78,7 @@ def parsed_root(text: str) -> tuple[hlotool.Module, Instruction] | None:
 
 
 def assert_same(text: str) -> bool:
-    """Fails if a known fact about the module is wrong; returns whether there was one."""
+    """Checks the known facts about a module's value; returns whether there are any."""
     known = parsed_root(text)
     if known is None:
         return False
@@ -126,7 +126,7 @@ def test_unary_operations(element_type: str) -> None:
 
 
 def test_identities_are_known() -> None:
-    """Exact identities are known, so that the comparison above has something to compare."""
+    """Checks that exact identities are known, so that the tests above do compare something."""
     identities = {
         (name, opcode, constant, operands)
         for name in ("f32", "s32", "pred", "f8e4m3fn")
@@ -175,7 +175,7 @@ def test_a_reassembled_tuple() -> None:
 
 @pytest.mark.parametrize("middle", TYPES)
 def test_converted_constants(middle: str) -> None:
-    """The known value of a converted constant agrees with the interpreter."""
+    """Checks that the known value of a converted constant agrees with the interpreter."""
     known = 0
     for first in ("s32", "f32", "pred"):
         for last in ("f32", "bf16", "f8e4m3fn", "s32", "u8", "pred"):

@@ -1,8 +1,8 @@
-"""Randomly edited modules: the verifier reports errors or none, and raises no exception.
+"""Randomly edited modules: the verifier raises no exception, whether or not it reports errors.
 
-`fuzz_verify.py` also compares with XLA.
+`fuzz_verify.py` also compares the verdicts with XLA's.
 
-The parts of a broken text that parse are verified without false errors.
+If only parts of a broken module parse, these parts are verified without false errors.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ VALID = [text for text in texts_of_cases(TESTS) if len(text) < 20_000 and is_val
 def test_edited_modules(kind: str) -> None:
     random, count = Random(kind), 0
     outcomes = set()
-    # Continues until some edited modules are valid and some are not.
+    # The loop continues until some edited modules are valid and some are not.
     while count < 25 or (len(outcomes) < 2 and count < 250):
         text = edited(random.choice(SEEDS), random, kind)
         if text is None:

@@ -1,4 +1,4 @@
-"""After any edits of a text, the server's state is that of the same text opened anew."""
+"""Edits of a document: the server's state is the same as for a newly opened document."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ for new in ("", "x", "(", "\\n// -----\\n"):
 def test_unused_versions_are_freed() -> None:
     """Checks that versions are freed without the garbage collector, which runs only in pauses.
 
-    The check runs in a process of its own, without garbage of other tests.
+    The check runs in a new process, which has no garbage from other tests.
     """
     tools = Path(fuzz_server.__file__).parent
     result = subprocess.run(

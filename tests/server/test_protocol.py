@@ -1,4 +1,4 @@
-"""The server as editors see it: a process that they talk to over its standard input."""
+"""The server as editors see it: a process that reads messages from its standard input."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def client() -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def able() -> Iterator[Client]:
-    """A client with more capabilities than the other one."""
+    """Yields a client with more capabilities than `client`."""
     text_document = {"diagnostic": {}, "codeAction": {"resolveSupport": {"properties": ["edit"]}}}
     workspace = {"diagnostics": {"refreshSupport": True}}
     with Client(capabilities={"textDocument": text_document, "workspace": workspace, "general": {"positionEncodings": ["utf-8"]}}) as client:
@@ -257,7 +257,7 @@ def test_a_computation_is_shown_as_a_picture(client: Client) -> None:
     data = page_data(page["html"])
     table = data["instructions"]
     assert (data["module"], data["groups"]["title"][data["root"]]) == ("n", "add")
-    # The instruction at the cursor is shown first, and lines are those of the whole text.
+    # The instruction at the cursor is shown first, and lines are numbered in the whole document.
     (k,) = data["named"]
     assert (table["name"][k], table["line"][k]) == ("b", 21)
     assert page_data(graph(client, uri)["html"])["module"] == "m"
@@ -350,7 +350,7 @@ def test_any_text_and_any_position_gets_a_response(client: Client, name: str) ->
         for position in positions:
             changed = {key: position if key == "position" else value for key, value in params.items()}
             if method == "rename":
-                # Not every position can be renamed, but each request gets a response.
+                # Not every position has a name to rename, but each request gets a response.
                 with suppress(RequestError):
                     client.about(method, uri, **changed)
             else:
@@ -384,7 +384,7 @@ def test_the_server_survives_invalid_messages() -> None:
     with Client() as client:
         for body in (b"{", b"[]", b"3", b"null", b'"x"', b"\xff\xfe", b"{}", b"[" * 5000, b'{"jsonrpc": "1.0"}'):
             client.send_bytes(body)
-        # The bodies that are not JSON; the others are JSON but not valid messages.
+        # These bodies are not JSON; the others are JSON but not valid messages.
         codes = {b"{": -32700, b"\xff\xfe": -32700, b"[" * 5000: -32700}
         for body in (b"{", b"[]", b"3", b"null", b'"x"', b"\xff\xfe", b"{}", b"[" * 5000):
             answer = client.answers.get(timeout=client.timeout)
@@ -400,7 +400,7 @@ def test_the_server_survives_invalid_messages() -> None:
 
 
 def test_edits_supersede_checks(client: Client) -> None:
-    """Only the last of many versions is reported, and requests get responses meanwhile."""
+    """Checks that only the last of many versions is reported, and requests still get responses."""
     uri = "file:///overtaken.hlo"
     client.open(uri, TEXT)
     client.diagnostics(uri, 1)
@@ -506,7 +506,7 @@ def test_a_closed_stream_ends_the_server(stream: str) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_server(number: signal.Signals) -> None:
-    """Some editors end a server with a signal, and keep the connection open meanwhile."""
+    """Ends a server with a signal while the connection is open, as some editors do."""
     client = Client()
     client.open(URI, TEXT)
     client.diagnostics(URI, 1)
@@ -551,8 +551,8 @@ def test_over_a_port() -> None:
 
 
 def test_requests_of_browsers_are_not_answered() -> None:
-    # Any web page can make a browser send this. If a referrer that looks like a header were read as
-    # one, the page could send several messages.
+    # Any web page can make a browser send this request. If a referrer that looks like a header were
+    # read as a header, the web page could send several messages.
     head = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nReferer: http://example.org/Content-Length:%d\r\n\r\n" % len(INITIALIZE)
     with served_over_a_port() as (connection, process):
         connection.sendall(head + INITIALIZE)
@@ -585,7 +585,7 @@ if DUMPS:
         screen = {"start": position, "end": {"line": line + 60, "character": 0}}
         for method, params, _ in REQUESTS:
             if "only" in params.get("context", {}):
-                # This tries out all fixes of a dump, which takes minutes.
+                # This request tries all fixes of a dump, which takes minutes.
                 continue
             positions = {"position": position, "positions": [position], "range": screen}
             with suppress(RequestError):

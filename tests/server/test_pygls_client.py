@@ -1,7 +1,7 @@
-"""The server as the client of pygls sees it.
+"""The server as a pygls client sees it.
 
-The client reads every response as a type of the protocol, so a test fails if a response has no such
-type.
+The client reads every response as a type of the protocol, so a test fails if a response does not
+have its type.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ CAPABILITIES = types.ClientCapabilities(
 
 
 def conversation(interact: Callable[[LanguageClient, types.PublishDiagnosticsParams], Awaitable[None]]) -> None:
-    """Opens the text in a server of its own, waits for its findings, and continues with `interact`.
+    """Opens the text in a new server, waits for the findings, and calls `interact`.
 
-    Afterwards, the server must end by itself.
+    Afterward, the server must exit by itself.
     """
     client = LanguageClient("client", "1")
 
@@ -63,7 +63,7 @@ def conversation(interact: Callable[[LanguageClient, types.PublishDiagnosticsPar
 
 
 def edited(edits: Iterable[types.TextEdit | types.AnnotatedTextEdit | types.SnippetTextEdit]) -> str:
-    """Returns the text after edits."""
+    """Returns the text after the edits."""
     lines = LineTable(TEXT)
     text = TEXT
     for start, end, new in sorted(((*lines.span(edit.range), getattr(edit, "new_text", "")) for edit in edits), reverse=True):
@@ -117,8 +117,8 @@ def test_requests_about_the_text() -> None:
         offered = await client.text_document_completion_async(types.CompletionParams(THIS, AFTER_OPCODE))
         assert isinstance(offered, types.CompletionList)
         item = next(item for item in offered.items if item.label == "reduce")
-        # Without a filter text, Neovim shows items whatever has been typed, and Kate adds a second
-        # parenthesis.
+        # Without a filter text, Neovim shows items that do not match the typed text, and Kate adds
+        # a second parenthesis.
         assert item.filter_text == "reduce"
         assert item.text_edit is not None
         assert item.text_edit.new_text == "reduce"

@@ -42,7 +42,7 @@ def test_presets() -> None:
 
 
 def test_no_registry_is_named() -> None:
-    """Checks that packages come from the registry for which the machine is configured."""
+    """Checks that packages come from the registry in the machine's configuration."""
     lock = json.loads((ROOT / "editors/vscode/package-lock.json").read_text(encoding="utf-8"))
     assert not [name for name, package in lock["packages"].items() if "resolved" in package]
     for name, package in lock["packages"].items():

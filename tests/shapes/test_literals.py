@@ -18,7 +18,7 @@ from hlotool.shapes.strings import escape, is_raw_dict, printed_string, quote, r
 F32, S32 = array_shape("f32", (2,)), array_shape("s32", (2,))
 
 
-# Texts with the same values, and texts with other values.
+# For each shape: texts with the same value, and texts with other values.
 SPELLINGS = [
     (array_shape("f32", (2,)), ["{1, 2}", "{1.0, 2e0}", "{ 1, 2 }"], ["{1, 3}", "{2, 1}", "{...}"]),
     (array_shape("f32"), ["0", "-0", "0.0"], ["-0.0", "1e-45", "nan"]),
@@ -34,7 +34,7 @@ SPELLINGS = [
     (array_shape("s32", (2,)), ["{0, 0}", "0", ","], ["{0, 256}", "{1, 0}"]),
     (array_shape("s8", (1, 1, 1, 2)), ["{ { /*i0=0*/ { /*i1=0*/ {1, 2} } } }", "{{{{1,2}}}}"], ["{{{{1,1}}}}"]),
     (array_shape("f32", (0, 2)), ["{}"], []),
-    # Long enough that the hash only covers the first elements.
+    # A literal so long that the hash covers only the first elements.
     (array_shape("s32", (30_000,)), ["{" + "5, " * 29_999 + "6}", "{" + "05, " * 29_999 + "6}"], ["{" + "5, " * 29_999 + "7}"]),
     (array_shape("c128", (20_000,)), ["{" + "(1, 2), " * 19_999 + "(1, 2)}", "{" + "(1.0, 2), " * 19_999 + "(1, 2)}"], []),
 ]
@@ -91,7 +91,7 @@ def test_a_number_for_a_large_array_is_compared_without_the_array():
 
 
 def test_invalid_numbers_are_compared_as_text():
-    # A parser that recovers from an error keeps them.
+    # A parser that recovers from an error keeps invalid numbers.
     assert Literal(F32, "{x, 1}") == Literal(F32, "{x, 1}") != Literal(F32, "{x, 2}")
     assert hash(Literal(F32, "{x, 1}")) == hash(Literal(F32, "{x, 1}"))
 

@@ -26,7 +26,7 @@ def shape(text: str) -> Shape:
         ("s4[3,3]{1,0:E(4)}", 5, 5),
         ("f32[3,5]{1,0:T(2,4)}", 60, 128),
         ("f32[3,5]{0,1:T(2,4)}", 60, 96),
-        # A tile may have fewer dimensions than the array, or more.
+        # A tile may have fewer or more dimensions than the array.
         ("f32[3,5,7]{2,1,0:T(2,4)}", 420, 3 * 6 * 8 * 4),
         ("f32[5]{0:T(2,4)}", 20, 64),
         ("f32[5]{0:T(4)}", 20, 32),
@@ -82,7 +82,7 @@ def test_readable_sizes(count, text):
 def _addresses(sizes: tuple[int, ...], order: tuple[int, ...]) -> np.ndarray:
     """Returns the address of each element, in row-major order of the indices.
 
-    `order` is minor to major.
+    `order` lists the dimensions from minor to major.
     """
     strides, step = [0] * len(sizes), 1
     for dimension in order:
@@ -109,7 +109,7 @@ def test_reshapes_that_cannot_be_decided_count_as_physical():
     tiled = array_shape("f32", (2, 3), layout=Layout((0, 1), tiles=((2, 2),)))
     assert is_physical_reshape(tiled, other)
     assert is_physical_reshape(other, tiled)
-    # Arrays without elements, or with a different number of them.
+    # Arrays without elements, and arrays with different numbers of elements.
     assert is_physical_reshape(array_shape("f32", (2, 0, 3), layout=Layout((0, 1, 2))), array_shape("f32", (3, 0, 2)))
     assert is_physical_reshape(plain, array_shape("f32", (0,)))
     assert is_physical_reshape(plain, array_shape("f32", (5,)))
@@ -207,7 +207,7 @@ def test_the_default_layout_is_row_major():
         ("f32[3]", "f32[4]", True),
         ("f32[2,3]", "f32[5]", True),
         ("f32[<=3]", "f32[<=4]", True),
-        # Dynamic arrays with another number of dimensions may have more elements.
+        # Dynamic arrays with a different number of dimensions may have more elements.
         ("f32[<=3]", "f32[1,<=4]", False),
         ("f32[?,2]", "f32[?,3]", False),
         ("f32[<=4,2]", "f32[?,3]", False),

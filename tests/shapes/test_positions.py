@@ -48,17 +48,17 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], Tiles]] = [
 
 
 def model(sizes: tuple[int, ...], order: tuple[int, ...], tiles: Tiles) -> list[int]:
-    """Returns the number of the element at each position, -1 for padding.
+    """Returns the number of the element at each position, or -1 for padding.
 
-    Follows the steps of XLA's description on an array of numbers.
+    The function applies the steps in XLA's description to an array of element numbers.
     """
     physical = np.arange(prod(sizes)).reshape(sizes).transpose(order[::-1])
     for tile in tiles:
         while physical.ndim < len(tile):
             physical = physical[None]
         kept = physical.ndim - len(tile)
-        # Dimensions marked `*` are joined with the next one; the last ones have none, and are not
-        # tiled.
+        # A dimension marked `*` is joined with the next one. The last dimensions have no next one
+        # and are not tiled.
         shape, parts, joined = list(physical.shape[:kept]), [], 1
         for size, part in zip(physical.shape[kept:], tile, strict=True):
             joined *= size

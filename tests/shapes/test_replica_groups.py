@@ -1,4 +1,4 @@
-"""Replica groups in their three forms: texts, counts, the groups themselves, and invalid groups."""
+"""Replica groups in their three forms: text, counts, the groups themselves, and invalid groups."""
 
 import pytest
 

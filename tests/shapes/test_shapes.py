@@ -1,4 +1,4 @@
-"""Shapes: texts, equality, parts and default orders."""
+"""Shapes: text, equality, parts and default orders."""
 
 from unittest.mock import ANY
 
@@ -45,7 +45,7 @@ PAIR = tuple_shape([F32, tuple_shape([COLUMNS, TOKEN])])
 )
 def test_texts(shape, text, plain):
     for _ in range(2):
-        # Texts are cached.
+        # The text is cached.
         assert shape.text == str(shape) == text
         assert shape.text_without_layout == (plain or text)
     assert repr(shape) == f"<shape {text}>"
@@ -139,7 +139,7 @@ def test_the_array_in_a_buffer_is_not_an_element():
     assert subshape(buffer_shape(F32), (0,)) is None
 
 
-def test_a_cached_text_is_not_made_again():
+def test_a_cached_text_is_not_rebuilt():
     shape = Shape("f32", (2, 3))
     shape.cache_text("known")
     assert shape.text == "known"

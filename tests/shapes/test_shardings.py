@@ -1,4 +1,4 @@
-"""Shardings and meshes: texts, normal forms, devices of tiles, parts of axes; origin trees."""
+"""Shardings and meshes: text, normal forms, devices of tiles, parts of axes; origin trees."""
 
 from unittest.mock import ANY
 
@@ -41,8 +41,8 @@ def named(*dimensions: DimensionSharding, mesh: Mesh = MESH, **axes: object) -> 
 
 SHORT = Sharding("tiled", tile=TileAssignment((2, 2), (3, 1)))
 
-# A function that makes a sharding, its text, the dimensions and devices of its tiles, the parts of
-# each dimension, the number of devices.
+# Each row has a function that returns a sharding, followed by the sharding's text, tile dimensions,
+# tile devices, number of parts of each dimension, and number of devices.
 SHARDINGS = [
     (lambda: REPLICATED, "{replicated}", (), (), None, 0),
     (lambda: Sharding("manual"), "{manual}", (), (), None, 0),
@@ -76,7 +76,7 @@ SHARDINGS = [
     (lambda: named(DimensionSharding((Y,), is_open=True)), "{mesh['x'=2,'y'=4], [{'y', ?}]}", (4, 2), (0, 4, 1, 5, 2, 6, 3, 7), (4,), 8),
     (lambda: named(ON_X, manual=(Y,)), "{mesh['x'=2,'y'=4], [{'x'}], manual={'y'}}", (2, 4), tuple(range(8)), (2,), 8),
     (lambda: named(ON_X, unreduced=(Y,), reduction="max"), "{mesh['x'=2,'y'=4], [{'x'}], unreduced=max{'y'}}", (2, 4), tuple(range(8)), (2,), 8),
-    # A part of an axis in one of the lists splits the axis everywhere.
+    # If one of the lists has a part of an axis, the axis is split everywhere.
     (lambda: named(ON_X, manual=(AxisRef(1, 1, 2),)), "{mesh['x'=2,'y'=4], [{'x'}], manual={'y':(1)2}}", (2, 2, 2), tuple(range(8)), (2,), 8),
     (lambda: named(ON_X, unreduced=(AxisRef(1, 1, 2),)), "{mesh['x'=2,'y'=4], [{'x'}], unreduced={'y':(1)2}}",
      (2, 2, 2), tuple(range(8)), (2,), 8),
@@ -114,7 +114,7 @@ PRINTED = [
 
 
 @pytest.mark.parametrize(("make", "text"), PRINTED)
-def test_prints_of_xla_that_it_cannot_always_read(make, text):
+def test_text_that_xla_prints_but_cannot_always_read(make, text):
     sharding = make()
     assert sharding.to_text(exact=False) == text
     assert tuple_sharding([sharding]).to_text(exact=False) == "{" + text + "}"
@@ -229,8 +229,8 @@ def test_tiles_with_wrong_counts_or_without_subgroups_are_kept(tile, subgroups):
     assert (sharding.kind, sharding.tile, sharding.subgroups) == ("tiled", tile, subgroups)
 
 
-# Two parts of axes: whether the first covers the second, can be joined with it, and can be on one
-# axis with it.
+# Each row has two parts of axes, followed by three properties of the first part: whether it covers
+# the second part, can be joined with it, and can be on one axis with it.
 PARTS = [
     (AxisRef(0), AxisRef(1), False, False, True),
     (AxisRef(0), AxisRef(0), True, False, False),

@@ -1,4 +1,4 @@
-"""Tile assignments compared with NumPy: iotas, their transpositions and their sorted runs."""
+"""Tile assignments, compared with NumPy: iotas, their transpositions and their sorted runs."""
 
 from itertools import permutations
 
@@ -77,13 +77,13 @@ def test_sorted_runs(reshape, permutation, ids):
         ((2, 1, 4), iota_devices((8,)), (0, 2, 1), "[2,4,1]<=[8]"),
         ((4, 2), iota_devices((2, 4), (1, 0)), (1, 0), "[2,4]<=[8]"),
         ((8, 1), iota_devices((2, 4), (1, 0)), (1, 0), "[1,8]<=[2,4]T(1,0)"),
-        # A dimension that is cut at the end of a tile dimension stays an iota.
+        # If a dimension can be cut at the end of a tile dimension, the devices stay an iota.
         ((2, 4), iota_devices((4, 2), (1, 0)), (1, 0), "[4,2]<=[8]"),
         ((2, 2, 2), iota_devices((4, 2), (1, 0)), (2, 0, 1), "[2,2,2]<=[2,4]T(1,0)"),
-        # One that cannot be cut there becomes a list.
+        # Otherwise, they become a list.
         ((2, 3), iota_devices((3, 2), (1, 0)), (1, 0), "[3,2]<=[6]"),
         ((3, 2), iota_devices((3, 2), (1, 0)), (1, 0), "[2,3]0,4,3,2,1,5"),
-        # As in XLA, the number of devices is not checked if they are in order.
+        # As in XLA, the number of devices is not checked if the devices are in order.
         ((2, 2, 2), iota_devices((4,)), (0, 2, 1), "[2,2,2]<=[2,2,2]T(0,2,1)"),
         # Dimensions of size one may be anywhere.
         ((3, 1, 2), iota_devices((3, 2), (1, 0)), (1, 0, 2), "[1,3,2]<=[3,2]T(1,0)"),
@@ -102,7 +102,7 @@ def test_transposed_texts(dimensions, devices, order, text):
         ((1, 8), iota_devices((2, 4), (1, 0)), "[1,8]<=[8]"),
         ((2, 4), iota_devices((2, 2, 2), (0, 2, 1)), "[2,4]<=[8]"),
         ((4, 2), iota_devices((4, 2), (1, 0)), "[4,2]<=[4,2]T(1,0)"),
-        # A run that is longer than all devices together.
+        # The runs are longer than the list of devices.
         ((2, 8), iota_devices((2, 2), (1, 0)), "[2,8]<=[4]"),
     ],
 )
@@ -115,7 +115,7 @@ def test_texts():
     assert TileAssignment((2, 2), (0, 3, 1, 2)).text == "[2,2]0,3,1,2"
     assert integers_text((1, 2)) == "1,2"
     assert iota_devices((1, 1)).ids() == (0,)
-    # Numbers that are not a permutation are completed from the given ones.
+    # If an invalid permutation leaves too few entries, XLA reads old entries.
     assert iota_devices((1, 2, 2), (0, 0, 1)).text == "[2,2]T(0,0)"
 
 
@@ -125,7 +125,7 @@ def test_counts():
     assert (iota.size, iota.device_count, iota.is_miscounted, iota.is_permuted) == (4, 6, False, True)
     assert not TileAssignment((2,), (0, 1)).is_miscounted
     assert not TileAssignment((4,), IotaDevices((2, 2), (1, 1))).is_permuted
-    # A list that is too short is filled up, one that is too long is truncated.
+    # A list that is too short is padded with device 0; a list that is too long is truncated.
     assert listed.device_ids() == (0, 1, 2, 0)
     assert TileAssignment((2,), (3, 1, 2)).device_ids() == (3, 1)
     assert listed.with_dimensions([3]).dimensions == (3,)

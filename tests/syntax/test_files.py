@@ -1,4 +1,4 @@
-"""The syntax files of editors: they are up to date, and correct as far as Python alone can check.
+"""Syntax files for editors: they are up to date, and correct as far as Python alone can check.
 
 `tests/tools/agreement.py` runs the highlighters themselves.
 """

@@ -1,4 +1,4 @@
-"""Kinds of tokens: according to the parser, and according to the lexer of highlighters."""
+"""Kinds of tokens, according to the parser and according to the lexer of the highlighters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DUMPS = sorted(Path(os.environ["HLOTOOL_CORPUS"], "dumps").glob("*.hlo.xz")) if 
 
 
 def kinds_of(text: str, wanted: str) -> list[str]:
-    """Returns the words of a text that have a kind."""
+    """Returns the words in `text` that are of the kind `wanted`."""
     return [text[start:end] for start, end, kind in tokens(text) if kind == wanted]
 
 

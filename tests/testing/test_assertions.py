@@ -60,9 +60,9 @@ FAILURES = {
 @pytest.mark.parametrize("call", FAILURES.values(), ids=FAILURES)
 @pytest.mark.parametrize("runner", ["pytest", "unittest"])
 def test_tracebacks_end_in_the_test(tmp_path, runner, call):
-    """The traceback has no frames of hlotool.
+    """Checks that the traceback has no frames of hlotool.
 
-    unittest only removes the frames of failed assertions: an error has at most one frame.
+    unittest removes only the frames of failed assertions, so another error may have one frame.
     """
     test = f"import unittest\nfrom hlotool.testing import *\nclass Test(unittest.TestCase):\n    def test(self):\n        {call}\n"
     (tmp_path / "test_module.py").write_text(test)

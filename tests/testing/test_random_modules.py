@@ -1,4 +1,4 @@
-"""Random modules: valid, reproducible by their seed, and of all opcodes."""
+"""Random modules: they are valid, reproducible from a seed, and contain all opcodes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hlotool.testing import FEATURES, assert_runs_equal, modules, random_module
 
 SEEDS = range(120)
 LEFT_OUT = {
-    "parts that only texts of compilers have": {
+    "occur only in compiler output": {
         "all-gather-start", "all-gather-done", "all-reduce-start", "all-reduce-done", "collective-permute-start", "collective-permute-done", "domain",
     },
     "between devices": {"ragged-all-to-all"},
-    "without a meaning that is known": {"dynamic-reshape"},
+    "without a known meaning": {"dynamic-reshape"},
 }  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def test_all_opcodes_occur() -> None:
 
 
 def _chain(x: Instruction) -> list[Instruction]:
-    """Returns an instruction, its first operand, and the first operand of that."""
+    """Returns an instruction, its first operand, and the first operand of that operand."""
     chain = [x]
     while len(chain) < 3 and chain[-1].operands:
         chain.append(chain[-1].operands[0])

@@ -1,4 +1,4 @@
-"""Incremental parsing: reusing the results for another version of a text changes nothing."""
+"""Incremental parsing, which may reuse the results for another version of a document."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def read(text: str, known: FastPath | None = None) -> tuple[Module, FastPath]:
 
 
 def known_of(module: Module) -> object:
-    """Returns all results of a parse: the print, messages, and the location of each part."""
+    """Returns all results of a parse: the printed module, the messages, and all locations."""
     positions = [(c.name, c.start, c.end, c.execution_thread, [(x.name, x.start, x.end) for x in c.instructions]) for c in module.computations]
     return to_text(module), module.diagnostics, module.entry.name, positions
 
 
-# The text in one version, its replacement in the next one, and the computations that both share as
-# objects.
+# Each row has a part of the text in one version, its replacement in the next version, and the names
+# of the computations that are the same objects in both versions.
 EDITS = {
     "nothing": ("", "", "f g e"),
     "the first computation": ("negate(x)", "abs(x)", ""),
     "the last computation": ("  c = ", "  c2 = f32[4]{0} sine(p)\n  c = ", "f g"),
-    "a comment before all": ("HloModule m\n", "HloModule m\n// before\n", ""),
+    "a comment before everything": ("HloModule m\n", "HloModule m\n// before\n", ""),
     "a signature that changes": ("f32[4]{0} negate(x)", "f32[5]{0} negate(x)", "g"),
     "a shape that a caller infers": ("f32[4]{0} sine(x)", "f32[5]{0} sine(x)", "f"),
     "a name that changes": ("g {", "h {", "f"),
@@ -80,7 +80,7 @@ EDITS = {
 
 
 def check_versions(*texts: str) -> None:
-    """Reads each text with the results for the previous one, which must not change."""
+    """Reads each text with the results for the previous one; checks that no result changes."""
     versions = []
     path: FastPath | None = None
     for text in texts:
@@ -108,10 +108,7 @@ def test_edits(edit: str) -> None:
     ],
 )
 def test_a_start_changes_the_computation_that_it_calls(old: str, new: str) -> None:
-    """The computation gets the annotations and the thread of the start.
-
-    This also holds in versions without other changes.
-    """
+    """Checks that the computation always gets the annotations and the thread of the start."""
     changed = STARTS.replace(old, new, 1)
     assert changed != STARTS
     check_versions(STARTS, changed, STARTS, changed)
@@ -127,9 +124,9 @@ def test_computations_before_the_edit_are_shared(edit: str) -> None:
 
 
 def test_a_computation_is_renamed_by_an_inline_body() -> None:
-    """The inline body in `f` takes the name `_`.
+    """Adds an inline body, which takes the name `_`, to `f`.
 
-    The computation with this name gets another one until the inline body is gone.
+    The computation called `_` is renamed until the inline body is removed.
     """
     call = "call(x), to_apply={\n    ROOT i = f32[4]{0} parameter(0)\n  }\n"
     text = TEXT.replace("g {", "_ {").replace("=g", "=_")

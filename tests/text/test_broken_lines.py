@@ -1,4 +1,4 @@
-"""Users of an instruction with an error have no error because of it, but other errors are reported.
+"""Instructions with errors: their users are reported only if they have errors of their own.
 
 The fast path and the grammar path report the same errors.
 """

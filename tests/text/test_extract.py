@@ -1,4 +1,4 @@
-"""`hlotool.extract`: texts around a module, and positions in them."""
+"""`hlotool.extract`: modules inside other text, and positions in that text."""
 
 from __future__ import annotations
 

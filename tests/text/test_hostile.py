@@ -1,4 +1,4 @@
-"""Hostile texts parse or raise ParseError, in linear time and without a RecursionError."""
+"""Hostile input, which parses or raises ParseError in linear time, without a RecursionError."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 
 pytestmark = pytest.mark.usefixtures("frozen")
-# The largest accepted ratio of the times for a text of four times the size; above 4, since times
-# vary.
+# The maximum factor by which the time may grow if a text becomes four times as long. It is above 4,
+# since times vary.
 MAX_RATIO = 6.5
 
 
 def attempt(text: str | bytes) -> Module | None:
-    """Parses a text; prints, compares and hashes the parts of the module, if there is one."""
+    """Parses a text, and prints, compares and hashes the parts of the module, if there is one."""
     try:
         module = parse(text)
     except ParseError as error:
@@ -86,8 +86,8 @@ def table_rows(n: int) -> str:
     return f"HloModule m\nFileNames\n{rows}FunctionNames\nFileLocations\nStackFrames\nENTRY e {{ p = f32[] parameter(0) }}"
 
 
-# Functions that make a text of size n, and the size to test. Invalid texts nest as deeply as
-# possible before the error.
+# Functions that return a text of size n, and the size to test. An invalid text is nested as deeply
+# as possible before the error.
 GROWING: dict[str, tuple[Callable[[int], str], int]] = {
     "braces": (lambda n: "{" * n, 50_000),
     "parentheses": (lambda n: "(" * n, 25_000),
@@ -212,7 +212,7 @@ def test_large_texts(name: str) -> None:
 
 
 def test_an_error_costs_less_than_the_text() -> None:
-    """Hints are only searched near the error."""
+    """Checks that hints are searched only near the error."""
     lines = [f'  %x.{k} = f32[8]{{0}} negate(%p), metadata={{op_name="a/{k}" source_file="x.py"}}\n' for k in range(60_000)]
     whole = "HloModule m\n\nENTRY %e (p: f32[8]) -> f32[8] {\n  %p = f32[8]{0} parameter(0)\n" + "".join(lines) + "}\n"
     wrong = whole.replace("%x.30000 = f32[8]{0} negate", "%x.30000 = f32[8]{0} negat")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import hlotool
 from hlotool.text.legacy.rewrite import old_spellings
 
-# The maximum ratio of the times for a text of eight times the size.
+# The maximum factor by which the time may grow if a text becomes eight times as long.
 MAX_RATIO = 32
 FAMILIES: dict[str, Callable[[int], str]] = {
     "attributes inside attributes": lambda n: "x = a(), b={ " * n + "}" * n,
@@ -79,7 +79,7 @@ def test_the_first_error_has_a_hint(instruction: str, hint: str) -> None:
 
 @st.composite
 def packed_operands(draw: st.DrawFn) -> tuple[int, int, np.ndarray, np.ndarray]:
-    """Draws a sparsity of kept elements per group, the kept elements per row, and their values."""
+    """Draws the number of kept elements per group, the group size, positions and values."""
     kept, group = draw(st.sampled_from([(1, 2), (1, 4), (2, 4), (1, 16), (4, 16)]))
     rows, groups = draw(st.integers(1, 3)), draw(st.integers(1, 9))
     positions = draw(st.permutations(range(group)).map(lambda order: sorted(order[:kept])))

@@ -1,4 +1,4 @@
-"""Texts in other formats are recognized, and names from other languages are understood."""
+"""Recognition of input in other formats, and hints about names from other languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search for comments is linear, even if strings, comments or braces are not closed."""
+"""The search for comments: it is linear even if strings, comments or braces are not closed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from growth import slowdown
 
 from hlotool.text.source.trivia import comment_spans
 
-# The maximum ratio of the times for a text of eight times the size.
+# The maximum factor by which the time may grow if a text becomes eight times as long.
 MAX_RATIO = 32
 FAMILIES: dict[str, Callable[[int], str]] = {
     "escaped quotes": lambda n: "// a\n" + '\\"' * n,

@@ -1,1 +1,1 @@
-"""Programs written in JAX, by subject; `make_programs.py` makes texts of them."""
+"""JAX programs, grouped by subject; `make_programs.py` generates HLO files from them."""

@@ -53,7 +53,7 @@ def scatter_modes(x, rows, columns, updates, far):
 
 @program(lambda d: (d.normal(3, 4), d.normal(4), d.below(9, 6)))
 def update_slices(x, row, positions):
-    """A buffer that a loop fills, partly out of range, and gradients of slices."""
+    """Fills a buffer in a loop, partly out of range, and computes gradients of slices."""
 
     def body(k, buffer):
         buffer = lax.dynamic_update_slice(buffer, row[None] * k, (positions[k] - 1, 0))
@@ -123,7 +123,7 @@ def einsums(a, b, square, c):
 
 @program(lambda d: (d.normal(3, 5), d.normal(4, 5), d.below(5, 3), d.below(2, 3) > 0))
 def vmaps(x, y, index, flag):
-    """Batches of operations without a batch: slices, loops, branches, sorts, scalar solves.
+    """Batches operations without a batch dimension: slices, loops, branches, sorts, scalar solves.
 
     The loops have different lengths.
     """
@@ -140,7 +140,7 @@ def vmaps(x, y, index, flag):
 
 @program(lambda d: (d.normal(4, 6), d.between(-9, 9, 4, 6)))
 def reductions(x, integers):
-    """Reductions with custom monoids, of several operands and over windows, and an argmax."""
+    """Reduces several operands and windows with custom monoids, and computes an argmax."""
     zero = jnp.float32(0)
     found = [lax.reduce(x, jnp.float32(1), lambda a, b: a * b, (1,)), lax.reduce(x, zero, lambda a, b: jnp.sqrt(a * a + b * b), (0,))]
     pair = lax.reduce((x, integers), (-jnp.float32(jnp.inf), jnp.int32(0)), _larger, (1,))

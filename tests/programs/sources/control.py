@@ -13,7 +13,7 @@ __all__: list[str] = []
 
 @program(lambda d: (d.normal(5, 3), d.below(4, 5), d.normal(3)))
 def nested_control_flow(items, choices, start):
-    """A while loop in a branch in a scan, next to a switch, and a loop whose length is data."""
+    """Runs a while loop in a branch in a scan, with a switch, and a loop of variable length."""
 
     def halve(x):
         return lax.while_loop(lambda x: jnp.sum(x * x) > 1.0, lambda x: x * 0.5, x)
@@ -31,7 +31,7 @@ def nested_control_flow(items, choices, start):
 
 @program(lambda d: (d.normal(4, 3), d.normal(3)))
 def scan_gradients(items, start):
-    """The gradient of scans, branches and inner loops, with recomputation."""
+    """Computes the gradient of scans, branches and inner loops, with recomputation."""
 
     def body(state, x):
         state = lax.cond(jnp.sum(x) > 0, lambda s: jnp.sin(s) + x, lambda s: s * jnp.exp(-x), state)
@@ -46,9 +46,9 @@ def scan_gradients(items, start):
 
 @program(lambda d: (d.normal(2, 3), d.below(7, 2, 3, 4), d.normal(7, 7), d.normal(2, 3, 7)))
 def beam_search_step(scores, beams, transitions, noise):
-    """Continuations of three beams.
+    """Continues three beams.
 
-    The best ones are kept with their origins; finished ones are frozen.
+    The best continuations are kept with their origins; finished beams are frozen.
     """
     last = beams[:, :, -1]
     logits = jax.nn.log_softmax(transitions[last] + noise)
@@ -63,9 +63,9 @@ def beam_search_step(scores, beams, transitions, noise):
 
 @program(lambda d: (d.normal(9, 4), d.normal(4, 4, scale=0.5), d.below(4, 9)))
 def structured_prediction(emissions, transitions, tags):
-    """A chain's partition function, its gradient, and its best path.
+    """Computes a chain's partition function, its gradient, and the chain's best path.
 
-    The path is found by dynamic programming with backtracking.
+    The path is found with dynamic programming and backtracking.
     """
 
     def partition(emissions, transitions):

@@ -45,7 +45,7 @@ def adam_step(weights, first, second, count, x, labels):
 
 @program(lambda d: (_mlp(d), _mlp(d), d.normal(3, 5, 6), d.below(3, 3, 5)))
 def sgd_momentum_epoch(weights, velocities, batches, labels):
-    """Three steps in a scan over batches, with weight decay and rematerialization."""
+    """Runs three steps in a scan over batches, with weight decay and rematerialization."""
 
     def step(state, batch):
         weights, velocities = state
@@ -58,7 +58,7 @@ def sgd_momentum_epoch(weights, velocities, batches, labels):
 
 @program(lambda d: (d.normal(2, 5, 8), d.normal(8, 24, scale=0.3), d.normal(8, 8, scale=0.3), d.below(2, 2, 5) > 0))
 def attention_gradient(x, project, out, padding):
-    """Causal attention with two heads and a padding mask."""
+    """Computes the gradient of causal attention with two heads and a padding mask."""
 
     def attend(x, project, out):
         q, k, v = (a.reshape(2, 5, 2, 4) for a in jnp.split(x @ project, 3, axis=-1))
@@ -73,7 +73,7 @@ def attention_gradient(x, project, out, padding):
 
 @program(lambda d: (d.normal(2, 4, 9, 8), d.normal(6, 2, 3, 3, scale=0.3)))
 def convolution_gradients(images, kernel):
-    """Strided, dilated and grouped at the same time, with uneven padding."""
+    """Computes gradients of a strided, dilated and grouped convolution with uneven padding."""
 
     def convolve(images, kernel):
         return lax.conv_general_dilated(images, kernel, (2, 1), [(2, 1), (1, 3)], rhs_dilation=(1, 2), feature_group_count=2)
@@ -84,7 +84,7 @@ def convolution_gradients(images, kernel):
 
 @program(lambda d: (d.normal(2, 7, 6, 3), d.normal(3, 3, 3, 4, scale=0.3), d.normal(4, 2, 2, 3, scale=0.3), d.normal(3, 3, 1, 6)))
 def convolution_kinds(images, kernel, up, depthwise):
-    """Channels last: transposed, depthwise and batch-grouped convolutions, and patches."""
+    """Computes transposed, depthwise and batch-grouped convolutions and patches, channels last."""
     layout = ("NHWC", "HWIO", "NHWC")
     hidden = lax.conv_general_dilated(images, kernel, (2, 2), "SAME", dimension_numbers=layout)
     wide = lax.conv_transpose(hidden, up.transpose(1, 2, 0, 3), (2, 2), "VALID", dimension_numbers=layout)
@@ -113,7 +113,7 @@ def lstm_gradient(inputs, weights, bias, readout):
 
 @program(lambda d: (d.normal(2, 5, 3), d.normal(3, 12, scale=0.4), d.normal(4, 12, scale=0.4), d.between(1, 6, 2)))
 def gru_both_ways(inputs, from_input, from_state, lengths):
-    """Sequences of different lengths, forward and backward, with masks."""
+    """Runs a GRU forward and backward over sequences of different lengths, with masks."""
 
     def cell(h, item):
         x, live = item
@@ -132,7 +132,7 @@ def gru_both_ways(inputs, from_input, from_state, lengths):
 
 @program(lambda d: (d.normal(2, 6, 8), d.normal(8), d.normal(8), d.normal(8), d.uniform(0.5, 2, 8)))
 def normalizations(x, scale, offset, mean, variance):
-    """Batch, layer and root-mean-square norms with gradients, and running averages."""
+    """Computes batch, layer and root-mean-square norms with gradients, and running averages."""
 
     def batch(x, scale, offset):
         m, v = x.mean((0, 1)), x.var((0, 1))
@@ -170,7 +170,7 @@ def pooling_gradients(x):
 
 @program(lambda d: (d.normal(7, 4), d.below(7, 3, 5), d.normal(3, 5, 4), d.below(4, 3, 5)))
 def embedding_gradient(table, ids, context, segments):
-    """Embedding lookups, segment sums, and the gradient of the table."""
+    """Computes embedding lookups, segment sums, and the gradient of the table."""
 
     def loss(table):
         rows = table[ids]
@@ -183,7 +183,7 @@ def embedding_gradient(table, ids, context, segments):
 
 @program(lambda d: (d.normal(6, 8), d.normal(8, 8, scale=0.3), d.normal(8, 4, scale=0.3), d.below(4, 6)))
 def bf16_training(x, hidden, out, labels):
-    """Weights are kept in f32, everything is computed in bf16, and the loss is scaled."""
+    """Computes everything in bf16 with a scaled loss, but stores the weights in f32."""
 
     def loss(weights):
         h, o = (w.astype(jnp.bfloat16) for w in weights)
@@ -197,7 +197,7 @@ def bf16_training(x, hidden, out, labels):
 
 @program(lambda d: (d.normal(5, 8), d.normal(8, 6), d.between(-128, 128, 4, 8, dtype="int8"), d.between(0, 256, 4, 8, dtype="uint8")))
 def int8_matmul(x, weights, signed, unsigned):
-    """Scales by row and column, sums in s32, and zero points."""
+    """Multiplies matrices with scales per row and column, sums in s32, and zero points."""
     scale_x = jnp.max(jnp.abs(x), axis=1, keepdims=True) / 127
     scale_w = jnp.max(jnp.abs(weights), axis=0, keepdims=True) / 127
     qx = jnp.clip(jnp.round(x / scale_x), -127, 127).astype(jnp.int8)
@@ -212,7 +212,7 @@ def int8_matmul(x, weights, signed, unsigned):
 
 @program(lambda d: (d.normal(4, 8), d.normal(8, 6)))
 def fp8_matmul(x, weights):
-    """The forward pass in e4m3fn and gradients in e5m2, each with its own scale."""
+    """Computes the forward pass in e4m3fn and gradients in e5m2, each with its own scale."""
 
     def quantized(a, dtype):
         most = jnp.finfo(dtype).max.astype(jnp.float32)
@@ -230,7 +230,7 @@ def fp8_matmul(x, weights):
 
 @program(lambda d: (d.normal(2, 6, 4), d.normal(4, 3), d.normal(3, 4, 5, scale=0.5), d.normal(3, 5, 4, scale=0.5)))
 def mixture_of_experts(x, router, up, down):
-    """Tokens go to their two best experts within their capacity; with the gradient."""
+    """Routes each token to its two best experts, up to their capacity; computes the gradient."""
 
     def layer(x, router, up, down):
         gates = jax.nn.softmax(x @ router)

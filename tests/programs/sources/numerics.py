@@ -22,7 +22,7 @@ def special_functions(x, positive, fraction):
 
 @program(lambda d: (d.uniform(0.1, 6, 6), d.uniform(0.1, 6, 6)))
 def incomplete_gamma(a, x):
-    """By series and continued fractions, each as long as one of the numbers needs."""
+    """Sums series and continued fractions for as many iterations as any of the numbers needs."""
     return special.gammainc(a, x)
 
 
@@ -46,7 +46,7 @@ def complex_numbers(x, y, matrix):
 
 @program(lambda d: (d.normal(2, 16), d.normal(6, 8), d.complex(5, 7)))
 def spectral_filter(signal, image, waves):
-    """Real and complex transforms with inverses, in one and two dimensions, of odd lengths."""
+    """Computes real and complex transforms and inverses, in 1-D and 2-D, of odd lengths."""
     spectrum = jnp.fft.rfft(signal)
     kept = jnp.fft.irfft(spectrum * (jnp.fft.rfftfreq(16) < 0.2), 16)
     flat = jnp.fft.ifft2(jnp.fft.fft2(image) * jnp.exp(-(jnp.fft.fftfreq(6)[:, None] ** 2)))
@@ -63,7 +63,7 @@ def _matrices(draw: Draw) -> tuple[jax.Array, ...]:
 
 @program(_matrices)
 def factorizations(a, positive, b):
-    """Only results that do not depend on the choice of signs: the factors are multiplied again."""
+    """Factorizes matrices and multiplies the factors again, since their signs are arbitrary."""
     factor = jnp.linalg.cholesky(positive)
     solved = jax.scipy.linalg.solve_triangular(factor, b, lower=True)
     q, r = jnp.linalg.qr(a)
@@ -113,13 +113,16 @@ def linear_algebra(a, tall, bands, complex_matrix):
 
 @program(lambda d: (d.normal(3, 3),))
 def matrix_exponential(a):
-    """Scaled, approximated by rational functions according to its norm, and squared."""
+    """Computes a matrix exponential by scaling, rational approximation and squaring.
+
+    The norm of the matrix decides which approximation is used.
+    """
     return jsp.linalg.expm(a), jnp.linalg.matrix_power(a, 5)
 
 
 @program(lambda d: (d.normal(3), d.uniform(0.5, 1.5, 3)))
 def integration_step(state, rates):
-    """Runge-Kutta steps, the gradient by the adjoint method, and adaptive steps.
+    """Computes Runge-Kutta steps, their gradient with the adjoint method, and adaptive steps.
 
     An adaptive step is retried until its error estimate is small.
     """
@@ -148,7 +151,7 @@ def integration_step(state, rates):
 
 @program(lambda d: (d.normal(5, 4, dtype="float64"), d.complex(6, dtype="complex128"), d.between(-(2**62), 2**62, 6, dtype="int64")), wide=True)
 def wide_types(x, waves, long):
-    """Doubles, complex doubles, 64-bit integers, and their mixtures."""
+    """Computes with doubles, complex doubles, 64-bit integers, and mixtures of them."""
     found = [jnp.tanh(x) @ x.T, special.erf(x), jnp.fft.fft(waves), jnp.exp(waves) / waves, jnp.sqrt(waves), long * 3, lax.clz(long), long // 1000]
     found += [long.astype(jnp.float32), x.astype(jnp.int64), (x * 1e18).astype(jnp.int64), long.astype(jnp.uint64) % 1000, x.astype(jnp.float16)]
     found += [jnp.sort(long), lax.bitcast_convert_type(x, jnp.uint32), jnp.linalg.eigvalsh(x.T @ x), x.astype(jnp.bfloat16), jnp.cumsum(x, 1)]
@@ -158,7 +161,7 @@ def wide_types(x, waves, long):
 
 @program(lambda d: (d.between(-8, 8, 3, 4), d.normal(3, 4, scale=3)))
 def narrow_types(integers, floats):
-    """Types of four and eight bits, as far as XLA:CPU computes with them."""
+    """Computes with types of four and eight bits, as far as XLA:CPU supports them."""
     small = integers.astype(jnp.int4)
     found = [
         small.astype(jnp.int32),
@@ -176,7 +179,7 @@ def narrow_types(integers, floats):
 
 @program(lambda d: (d.uniform(0.5, 3, 6), d.normal(3, 3)))
 def derivatives(x, matrix):
-    """Custom forward and backward rules; higher, implicit and matrix-free derivatives."""
+    """Computes higher, implicit and matrix-free derivatives, with custom rules in both modes."""
 
     @jax.custom_jvp
     def softplus(x):

@@ -1,4 +1,4 @@
-"""Programs for several devices, as the partitioner leaves them."""
+"""Programs for several devices, which XLA partitions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def collectives(x, y, z):
 
 @program(lambda d: (d.normal(8, 6), d.normal(6, 8, scale=0.4), d.normal(8, 4, scale=0.4), d.normal(8, 4)), devices=8)
 def data_and_model_parallel(x, w1, w2, wanted):
-    """Batches over one axis of the mesh, hidden units over the other.
+    """Shards batches over one axis of the mesh and hidden units over the other.
 
     The partitioner inserts the sums of gradients.
     """
@@ -58,7 +58,7 @@ def data_and_model_parallel(x, w1, w2, wanted):
 
 @program(lambda d: (d.normal(8, 4), d.normal(8, 4), d.normal(8, 4)), devices=4)
 def ring_attention(q, k, v):
-    """Keys and values travel around the ring while a running maximum keeps the softmax exact."""
+    """Sends keys and values around a ring; a running maximum keeps the softmax exact."""
     mesh = _mesh(i=4)
 
     @partial(jax.shard_map, mesh=mesh, in_specs=P("i"), out_specs=P("i"), check_vma=False)

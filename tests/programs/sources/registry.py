@@ -13,7 +13,7 @@ __all__ = ["PROGRAMS", "Draw", "Program", "program"]
 
 
 class Draw:
-    """A source of small arrays, which do not depend on other programs."""
+    """A source of small random arrays that do not depend on other programs."""
 
     def __init__(self, name: str) -> None:
         self.generator = np.random.default_rng(zlib.crc32(name.encode()))
@@ -34,13 +34,13 @@ class Draw:
         return (self.generator.standard_normal(sizes) + 1j * self.generator.standard_normal(sizes)).astype(dtype)
 
     def key(self) -> np.ndarray:
-        """Returns a threefry key as JAX holds it."""
+        """Returns a threefry key in JAX's representation."""
         return self.generator.integers(0, 2**32, 2, dtype=np.uint32)
 
 
 @dataclass(frozen=True)
 class Program:
-    """A function with a generator of its arguments, its devices, and its use of 64-bit types."""
+    """A function, a generator of its arguments, its use of 64-bit types, and its device count."""
 
     function: Callable[..., Any]
     arguments: Callable[[Draw], tuple[Any, ...]]
@@ -49,15 +49,15 @@ class Program:
 
 
 PROGRAMS: dict[str, Program] = {}
-"""Programs by name; the name is also that of their files."""
+"""Programs by name; their files have the same name."""
 
 
 def program(
     arguments: Callable[[Draw], tuple[Any, ...]], *, wide: bool = False, devices: int = 1
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers a function by its name.
+    """Registers a function under its name.
 
-    On several devices each argument is one array for all of them, which the function partitions.
+    On several devices, each argument is one array for all devices, and the function partitions it.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Pieces of formatted text, joined with the spaces in `spacing.SPACING` and with their comments."""
+"""Pieces of formatted text, joined with comments and with the spaces in `spacing.SPACING`."""
 
 from __future__ import annotations
 

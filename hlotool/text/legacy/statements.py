@@ -122,7 +122,7 @@ _VALUE = re.compile(r'"[^"]*+"|[^\s{},()]++(?:\([^()]*+\))?+')
 
 
 def _attributes(text: str, start: int, partners: dict[int, int]) -> tuple[dict[str, tuple[int, int]], int]:
-    """Returns the spans of the attributes that start at `start`, and the end of the last one."""
+    """Returns the spans of the attributes from `start` on, and the end of the last attribute."""
     spans: dict[str, tuple[int, int]] = {}
     while (attribute := _ATTRIBUTE.match(text, start)) is not None:
         at = attribute.end()
@@ -270,9 +270,9 @@ class Text:
         return defined[index] if index >= 0 else None
 
     def scope_of_name(self, statement: Statement) -> tuple[int, int]:
-        """Returns the range of text in which an instruction's name refers to it.
+        """Returns the range of text in which an instruction's name refers to that instruction.
 
-        The range ends at the next instruction with this name.
+        The range ends at the next instruction with the same name.
         """
         starts, _ = self._definitions[statement.name.removeprefix("%")]
         index = bisect_left(starts, statement.start) + 1

@@ -50,7 +50,7 @@ class HloLexer(Lexer):
     """A contextual lexer: in each parser state, it tries only accepted terminals, in Lark's order.
 
     Lark's own contextual lexer compiles an alternation for each set of accepted terminals, which
-    takes longer than most parses. This one compiles each terminal once, on first use.
+    takes longer than most parses. This lexer compiles each terminal once, on first use.
     """
 
     def __init__(self, grammar: Grammar) -> None:

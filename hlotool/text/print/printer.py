@@ -287,7 +287,8 @@ class ModulePrinter:
         self.nested += 1
         if level > _MAX_BODY_DEPTH or self.nested > _MAX_BODIES:
             message = (
-                f"called computations are nested too deeply or occur too often to be printed in full (over {_MAX_BODY_DEPTH} levels or {_MAX_BODIES:,} bodies)"
+                "called computations are nested too deeply or occur too often to be printed in full"
+                f" (over {_MAX_BODY_DEPTH} levels or {_MAX_BODIES:,} bodies)"
             )
             raise HlotoolError(f"{message}; print only their names instead")
         return self.computation(computation, level, nested=True)

@@ -34,7 +34,7 @@ _LEAST_SIMILARITY = 0.6
 class Source:
     """Source text with the name of its file; converts offsets to lines and columns.
 
-    If the text is only a part of the file, `first_line` is the line number in the file at which it
+    If the text is only a part of the file, `first_line` is the number of the line at which the text
     begins. Offsets count characters from 0.
 
     >>> Source("ab\\ncd", "m.hlo").line_column(4)
@@ -80,7 +80,7 @@ class Source:
         return self.line_start(line) + column - 1
 
     def original_edits(self, edits: Iterable[Edit]) -> tuple[Edit, ...] | None:
-        """Converts edits of this text to edits of the user's original text, which may be different.
+        """Converts edits of this text to edits of the user's original text, which may differ.
 
         Returns None if the original cannot be edited in this way.
         """

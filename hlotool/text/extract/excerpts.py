@@ -1,4 +1,4 @@
-"""Finds modules inside other text by the form of their lines; the parser checks them later.
+"""Finds modules inside other text by the form of their lines; the parser later checks the modules.
 
 A module is an `HloModule name` line with the computations after it, or a series of computations
 without such a line if one of them is ENTRY.

@@ -17,8 +17,8 @@ __all__ = ["Line", "lines_from"]
 
 # The maximum number of lines from other threads between two lines of a module in a log.
 _MOST_FOREIGN_LINES = 200
-# The maximum number of lines that are searched for the module's prefix after its first line, since
-# lines from other threads may come in between.
+# After the first line of a module, at most this many lines are searched for the module's prefix,
+# since lines from other threads may come in between.
 _MOST_TRIED_LINES = 20
 # The maximum number of characters before a module that count as its prefix.
 _LONGEST_PREFIX = 300

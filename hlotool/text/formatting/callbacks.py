@@ -96,7 +96,7 @@ def _typed_array(name: str, children: Children) -> Piece:
 
 
 def _with_formatted_literal(pieces: list[Piece]) -> list[Piece]:
-    """Formats the literal according to the shape before it if the last piece is a constant."""
+    """Formats the literal of the last piece, if that is a constant, according to its shape."""
     call = pieces[-1]
     if call.type != "constant_call":
         return pieces

@@ -194,7 +194,7 @@ def infeed(text: Text, statement: Statement) -> list[Edit] | None:
 def _effect_only(text: Text, statement: Statement, definition: str) -> list[Edit]:
     """Rewrites an instruction that once returned an empty tuple and now returns a token.
 
-    If the instruction is the root, adds the empty tuple after it.
+    If the instruction is the root, adds an empty tuple after it.
     """
     if not statement.root:
         return [_head(text, statement, definition, text.new_name(statement.name), "token[]")]

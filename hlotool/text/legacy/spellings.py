@@ -26,10 +26,11 @@ Replacement = Callable[[Text, re.Match[str]], list[Edit] | None]
 
 
 class PatternSpelling(NamedTuple):
-    """An old spelling that is found with a regular expression, in masked text with the keyword.
+    """An old spelling that is found with a regular expression.
 
-    Messages underline the whole match. `replace` returns the edits: an empty list if there is no
-    equivalent today, or None if the match is not an old spelling after all.
+    The masked text is searched only if it contains `keyword`. Messages underline the whole match.
+    `replace` returns the edits: an empty list if there is no equivalent today, or None if the match
+    is not an old spelling after all.
     """
 
     old: str

@@ -123,8 +123,8 @@ class ModuleBuilder:
         # True if the grammar has rejected a part of the text.
         self.has_syntax_errors = False
         self.has_origins = False
-        # Async updates and dones whose start is in another computation, with their opcodes'
-        # offsets.
+        # Async update and done ops whose start op is in another computation, with the offsets of
+        # their opcodes.
         self.unbound: dict[Instruction, int] = {}
         # Reported errors about names: code, message and computation.
         self.known_errors: set[tuple[str, str, str]] = set()
@@ -255,7 +255,7 @@ class ModuleBuilder:
         self._add_computation(scope, inline=False)
 
     def _add_computation(self, scope: Scope, *, inline: bool) -> None:
-        """Adds the innermost computation to the module; it must be complete."""
+        """Adds the innermost computation, which must be complete, to the module."""
         computation = scope.computation
         self.scopes.pop()
         if inline:
@@ -266,7 +266,7 @@ class ModuleBuilder:
             note = f"the first definition is at {self.location(first.start)}"
             self.report("S005", computation.start, f"computation '{computation.name}' is defined twice", notes=(note,))
         if scope.is_faulty or scope.broken:
-            # Its parameters and its result are uncertain.
+            # The parameters and the result of the computation are uncertain.
             self.broken.add(computation.name)
         else:
             if not inline:
@@ -438,9 +438,9 @@ def _missing_computation(builder: ModuleBuilder, name: str, position: int) -> tu
 
 
 def _bind_continuations(builder: ModuleBuilder) -> None:
-    """Sets the computations that are called by asynchronous operations that continue in loops.
+    """Sets the called computations of asynchronous operations that continue in loops.
 
-    An operation calls the same computation as its start op. Reports operations that are written
+    Each of them calls the same computation as its start op. Reports operations that are written
     with a different computation.
     """
     for x, called in bind_continuations(builder.module, builder.unbound):

@@ -67,7 +67,7 @@ def _rule(*names: str) -> Callable[[Callable[[Children], Any]], Callable[[Childr
 
 
 def _guarded(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
-    """Returns a function that reports a Violation and returns BROKEN, so that parsing continues."""
+    """Wraps a function so that it reports a Violation and returns BROKEN instead of raising it."""
 
     def call(children: Children) -> Any:
         if BROKEN in children:

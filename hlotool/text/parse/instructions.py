@@ -89,7 +89,7 @@ def _resolve_operand(builder: ModuleBuilder, operand: Any) -> Instruction:
 
 
 def _named_operands(builder: ModuleBuilder, operands: list[Any]) -> list[Any]:
-    """Returns the operands, leaving out those that are only a shape.
+    """Returns the operands, leaving out those that are only shapes.
 
     In a module, XLA skips shapes without a name; in a single instruction, such shapes are operands.
     """

@@ -247,7 +247,7 @@ def shape_before(text: str, at: int) -> int:
 
 
 def entry_start(text: str, at: int, number: int) -> int:
-    """Returns the start of entry `number` of the first list in braces after `at`, or else `at`.
+    """Returns the start of entry `number` in the first braced list after `at`, or else `at`.
 
     >>> entry_start("constraints={f32[2,3]{1,0}, f32[4]{0}}", 0, 1)
     28

@@ -269,7 +269,7 @@ def decoded(text: str | bytes) -> str:
     """
     text = as_text(text)
     if _LOG_PREFIX.match(text):
-        # Spaces keep the columns of the file.
+        # With spaces in place of the prefixes, columns stay the same as in the file.
         text = _LOG_PREFIX.sub(lambda match: " " * len(match[0]), text)
     return text
 

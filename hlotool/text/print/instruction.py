@@ -28,8 +28,8 @@ __all__ = ["DROPPED_KINDS", "InstructionWriter", "OwnNames", "as_written", "is_w
 # XLA parses attributes of these kinds but then drops them, so its own output may not parse.
 DROPPED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
 _COMMON_IN_ORDER = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
-# A field of backend configurations. XLA removes the field if it is empty, also with a regular
-# expression.
+# A field of backend configurations. If the field is empty, XLA removes it with a regular expression
+# like this one.
 _QUEUES = '"wait_on_operation_queues"'
 _EMPTY_QUEUES = re.compile(_QUEUES + r"[ \t\n\f\r]*:[ \t\n\f\r]*\[[ \t\n\f\r]*\][ \t\n\f\r]*,")
 _MAX_COMPACT_OPERANDS = 4
@@ -306,7 +306,7 @@ class InstructionWriter:
         return [f", result_accuracy={self._value_text('ResultAccuracy', value)}"]
 
     def metadata(self, text: str) -> str | None:
-        """Returns the metadata to print for an instruction's metadata `text`, or None for none."""
+        """Converts an instruction's metadata for output; returns None if none is to be printed."""
         options = self.options
         if options.lossless and not options.print_metadata_only_op_name and not options.print_inline_stack_frames:
             return text

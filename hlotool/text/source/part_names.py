@@ -12,8 +12,8 @@ their values.
 | `operand 1` | one operand |
 | `literal` | the value of a constant |
 | `dimensions` | an attribute, including its name |
-| `dimensions value` | its value |
-| `slice[1]`, `window[stride]` | one entry of its value, by number or key; brackets may follow |
+| `dimensions value` | the value of an attribute |
+| `slice[1]`, `window[stride]` | an entry of the value, by number or key; brackets may follow |
 | `window value[stride]` | the value of an entry that begins with a key |
 | `shape[0]` | one element of a tuple's shape |
 | `shape[layout]`, `shape[layout][T]` | the layout of the shape; its tiles |

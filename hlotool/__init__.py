@@ -1,8 +1,7 @@
 """hlotool: the toolchain for XLA's textual HLO language.
 
-The names in `__all__` are the public API; docs/api.md describes what is guaranteed for them. Each
-name is imported on first use, so that importing the package is cheap and parsing never imports
-NumPy.
+The names in `__all__` are the public API; docs/api.md lists the guarantees for them. Each name is
+imported on first use, so that importing the package is cheap and parsing never imports NumPy.
 """
 
 from __future__ import annotations
@@ -121,7 +120,7 @@ _HOMES = {
     "VerifyModes": "hlotool.opdefs.modes",
 }
 _DEPRECATED = {"apply": "apply_patch"}
-"""New names of renamed functions, by old name. An old name works for one more release."""
+"""New names of renamed functions, by old name. Each old name works for one more release."""
 
 _IMPORTING = RLock()
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604

@@ -1,6 +1,6 @@
 """The table of diagnostic codes, which are stable and never reused.
 
-The rules themselves live with the parser, the op table and the verifier.
+The rules themselves are defined in the parser, the op table and the verifier.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "many errors as possible.")),
     "S002": ("undefined-operand", "error", "An operand name is not defined in its computation."),
     "S003": ("duplicate-instruction", "error", "Two instructions of one computation have the same name."),
-    "S004": ("name-not-unique-in-module", "on-demand", ("Two computations use the same instruction name. XLA renames one of the two when it reads "
-        "the module, so its later reports use names that are not in the file.")),
+    "S004": ("name-not-unique-in-module", "on-demand", ("Two computations use the same instruction name. XLA renames one of the instructions when it "
+        "reads the module, so later reports by XLA use names that are not in the file.")),
     "S005": ("duplicate-computation", "error", "Two computations have the same name."),
     "S006": ("undefined-computation", "error", ("An attribute (`to_apply`, `calls`, `body`, `condition`, `branch_computations`, `select`, `scatter`, "
         "`called_computations`) names a computation that is not defined above it.")),
-    "S007": ("missing-root", "warning", "No instruction of a computation is marked ROOT; XLA silently takes the last one."),
+    "S007": ("missing-root", "warning", "No instruction of a computation is marked ROOT; XLA silently uses the last instruction."),
     "S008": ("multiple-roots", "error", "A computation has more than one ROOT instruction."),
-    "S009": ("no-entry", "warning", "No computation is marked ENTRY; XLA takes the last one in the file."),
+    "S009": ("no-entry", "warning", "No computation is marked ENTRY; XLA uses the last computation in the file."),
     "S010": ("multiple-entry", "error", "More than one computation is marked ENTRY."),
     "S011": ("empty-computation", "error", "A computation has no instructions, and therefore no root."),
-    "S012": ("unknown-opcode", "error", "The opcode does not exist; it may be misspelled, or come from StableHLO, MHLO or an older HLO."),
+    "S012": ("unknown-opcode", "error", "The opcode does not exist; it may be misspelled, or come from StableHLO, MHLO or an older version of HLO."),
     "S013": ("wrong-operand-count", "error", "An instruction has more or fewer operands than its opcode takes."),
     "S014": ("missing-attribute", "error", ("A required attribute is missing, such as `dimensions` of transpose, `direction` of compare or `index` "
         "of get-tuple-element.")),
@@ -48,7 +48,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "S016": ("duplicate-attribute", "error", "An attribute is written twice."),
     "S017": ("attribute-value-kind", "error", ("The value of an attribute is of the wrong kind, such as a number instead of a list, or a name "
         "instead of a number.")),
-    "S018": ("bad-enum-value", "error", "An attribute has a value that is not one of its known names, such as `direction=LTE` or `fft_type=DCT`."),
+    "S018": ("bad-enum-value", "error", ("The value of an attribute is not one of the names that the attribute accepts, as in `direction=LTE` or "
+        "`fft_type=DCT`.")),
     "S019": ("negative-parameter-number", "error", "The number of a parameter is negative."),
     "S020": ("duplicate-parameter-number", "error", "Two parameters of a computation have the same number."),
     "S021": ("parameter-number-gap", "error", "The numbers of a computation's parameters have a gap: they must be 0, 1, 2 and so on."),
@@ -59,17 +60,17 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "S025": ("undefined-control-predecessor", "error", "`control-predecessors` names an instruction that is not defined earlier in the computation."),
     "S026": ("operand-in-other-computation", "error", ("An operand is defined only in another computation. HLO has no captures: values enter a "
         "computation through its parameters.")),
-    "S027": ("forward-reference", "error", "An operand is used before the line that defines it."),
+    "S027": ("forward-reference", "error", "An operand is used before it is defined."),
     "S028": ("dependency-cycle", "error", "Instructions depend on each other in a cycle, through operands or control predecessors."),
-    "S029": ("recursive-call", "error", "A computation calls itself, directly or through others."),
+    "S029": ("recursive-call", "error", "A computation calls itself, directly or through other computations."),
     "S030": ("literal-count", "error", "The literal of a constant has too few or too many elements for its shape, or is nested differently."),
     "S031": ("literal-out-of-range", "error", "A value in a literal does not fit the element type."),
-    "S032": ("literal-kind", "error", ("A value in a literal is of the wrong kind for the element type, such as a float for an integer, or a single "
-        "number for a complex one.")),
-    "S033": ("missing-header", "on-demand", "The file does not start with `HloModule`. XLA accepts it and makes up a name for the module."),
-    "S034": ("trailing-text", "error", "Text follows the last computation, such as a second module in a concatenated dump."),
+    "S032": ("literal-kind", "error", ("A value in a literal is of the wrong kind for the element type, such as a float instead of an integer, or a "
+        "single number instead of a complex number.")),
+    "S033": ("missing-header", "on-demand", "The file does not start with `HloModule`. XLA accepts such a file and makes up a name for the module."),
+    "S034": ("trailing-text", "error", "The last computation is followed by more text, such as a second module in a concatenated dump."),
     "S035": ("parameter-with-operand", "error", "An opcode that takes no operands (parameter, constant, iota ...) has operands."),
-    "S036": ("unknown-type", "error", "A shape has an unknown element type; it may be in the wrong case, or a type of NumPy or MLIR."),
+    "S036": ("unknown-type", "error", "A shape has an unknown element type; the type may be in the wrong case, or come from NumPy or MLIR."),
     "S037": ("shape-not-inferable", "error", ("The result shape is left out, but cannot be inferred from the operands of this opcode (parameter, "
         "constant, reshape, iota, custom-call ...).")),
     "S038": ("metadata-field", "error", "`metadata={...}` has an unknown field, or a field with a value of the wrong type."),
@@ -79,29 +80,30 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "S041": ("stack-frame-index", "on-demand", ("The `stack_frame_id` of an instruction is not in the module's table of stack frames, or its chain "
         "of callers never ends.")),
     "S042": ("both-to-apply-and-calls", "error", "A custom-call has both `to_apply` and `calls`."),
-    "S043": ("root-not-last", "on-demand", ("ROOT is not the last instruction of its computation. This is legal, but readers and diffs expect it "
-        "last unless the module is scheduled.")),
-    "S044": ("computation-after-entry", "warning", "A computation follows ENTRY, where nothing can call it: computations come before their callers."),
+    "S043": ("root-not-last", "on-demand", ("ROOT is not the last instruction of its computation. This is legal, but readers and diffs expect it to "
+        "be last unless the module is scheduled.")),
+    "S044": ("computation-after-entry", "warning", ("A computation follows ENTRY, where nothing can call it: computations must come before their "
+        "callers.")),
     "S045": ("elided-constant", "warning", ("The values of a constant are elided in the dump, as `constant({...})`. The module can be verified, "
         "but it cannot be run, folded or compared.")),
-    "S046": ("reserved-name", "error", ("An instruction has the name of an element type (`s2`, `u8`, `f16`, `pred`, `token` ...) or, without `%`, "
-        "of a keyword (`true`, `nan`, `inf`, `ROOT`, `ENTRY`, `maximal`, `replicated` ...).")),
-    "S047": ("non-ascii-or-tab", "on-demand", ("The file has control characters, tabs, bytes that are not UTF-8, CRLF line endings or whitespace at "
-        "the end of a line. XLA accepts most of them; other tools may not.")),
+    "S046": ("reserved-name", "error", ("An instruction has the name of an element type (`s2`, `u8`, `f16`, `pred`, `token` ...) or, if written "
+        "without `%`, of a keyword (`true`, `nan`, `inf`, `ROOT`, `ENTRY`, `maximal`, `replicated` ...).")),
+    "S047": ("non-ascii-or-tab", "on-demand", ("The file has control characters, tabs, bytes that are not valid UTF-8, CRLF line endings or "
+        "whitespace at the end of a line. XLA accepts most of them; other tools may not.")),
     "S048": ("name-characters", "error", ("A name has characters other than letters, digits, `_`, `.` and `-`, or does not start with a letter or an "
         "underscore.")),
-    "S049": ("other-format", "error", "The text is not HLO, but MLIR, a program, JSON, a report of XLA or binary data."),
+    "S049": ("other-format", "error", "The text is not HLO, but MLIR, a program, JSON, an XLA report or binary data."),
     "T001": ("elementwise-shape", "error", "Operands of an elementwise op have different dimensions."),
     "T002": ("elementwise-type", "error", ("Operands of an elementwise op have different element types. (For two floating-point types, such as f32 "
         "and bf16, see T085.)")),
     "T003": ("result-shape", "error", "The written result shape differs from the shape inferred from operands and attributes."),
     "T004": ("implicit-broadcast", "error", ("The result of an elementwise op is larger than an operand. HLO does not broadcast implicitly, not even "
         "scalars.")),
-    "T005": ("needs-float", "error", ("The op needs floating-point operands, or complex ones where it is defined for them (exponential, log, sqrt, "
-        "tanh, floor, is-finite, atan2 ...).")),
+    "T005": ("needs-float", "error", ("The op needs floating-point operands, or complex operands if the op is defined for complex numbers "
+        "(exponential, log, sqrt, tanh, floor, is-finite, atan2 ...).")),
     "T006": ("needs-integral", "error", "popcnt or count-leading-zeros has an operand that is not of an integer type."),
-    "T007": ("needs-pred-or-integral", "error", ("and, or, xor or not has an operand that is neither pred nor of an integer type, or a shift has one "
-        "that is not of an integer type.")),
+    "T007": ("needs-pred-or-integral", "error", ("and, or, xor or not has an operand that is neither pred nor of an integer type, or a shift has an "
+        "operand that is not of an integer type.")),
     "T008": ("needs-signed", "error", "sign, negate or abs has an operand of a type for which it is not defined."),
     "T009": ("predicate-result", "error", "The result of compare or is-finite is not pred with the dimensions of the operands."),
     "T010": ("compare-type", "error", ("The `type` of compare does not suit its operands: FLOAT and TOTALORDER are for floats, SIGNED and UNSIGNED "
@@ -109,11 +111,11 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T011": ("compare-complex-order", "on-demand", "Complex numbers are compared with a direction other than EQ or NE."),
     "T012": ("complex-parts", "error", ("The operands of complex are not two f32 or two f64 arrays, or the result of complex, real or imag has the "
         "wrong element type.")),
-    "T013": ("select-predicate", "error", ("The first operand of select is not pred, or is neither a scalar nor of the dimensions of the "
+    "T013": ("select-predicate", "error", ("The first operand of select is not pred, or is neither a scalar nor an array with the dimensions of the "
         "other operands.")),
     "T014": ("select-branches", "error", "The second and third operands of select differ in shape or element type, or are tuples."),
-    "T015": ("clamp-operands", "error", ("The operands of clamp do not match: all three need the same element type, and the bounds are scalars or "
-        "have the dimensions of the value.")),
+    "T015": ("clamp-operands", "error", ("The operands of clamp do not match: all three must have the same element type, and the bounds must be "
+        "scalars or have the dimensions of the value.")),
     "T016": ("broadcast-rank", "error", "broadcast has more or fewer `dimensions` than its operand."),
     "T017": ("broadcast-size", "error", ("A dimension of broadcast is out of range, or has a size in the result that differs from the size in the "
         "operand.")),
@@ -137,7 +139,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T032": ("dynamic-update-type", "error", "The update of dynamic-update-slice has a different element type than the operand."),
     "T033": ("concat-dims", "error", "The operands of concatenate differ in rank, or in a dimension other than the concatenated one."),
     "T034": ("concat-type", "error", "The operands of concatenate have different element types."),
-    "T035": ("concat-dimension", "error", "concatenate does not name exactly one dimension of its operands."),
+    "T035": ("concat-dimension", "error", "concatenate does not have exactly one dimension, or its operands do not have that dimension."),
     "T036": ("pad-rank", "error", "The `padding` attribute does not have one `low_high` or `low_high_interior` for each dimension."),
     "T037": ("pad-value", "error", "The padding value is not a scalar of the operand's element type."),
     "T038": ("pad-interior", "error", "Interior padding is negative."),
@@ -145,16 +147,16 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T040": ("reverse-dims", "error", "A dimension of reverse is out of range or repeated."),
     "T041": ("iota-dimension", "error", "The result of iota is a scalar, or its `iota_dimension` is out of range."),
     "T042": ("iota-type", "error", "The result of iota is not of an integer, floating-point or complex type."),
-    "T043": ("bitcast-convert-width", "error", ("bitcast-convert converts between types whose widths do not divide each other, or its last dimension "
-        "does not make up for the difference in width.")),
+    "T043": ("bitcast-convert-width", "error", ("bitcast-convert converts between two types, neither of whose widths is a multiple of the other, or "
+        "its last dimension does not make up for the difference in width.")),
     "T044": ("bitcast-convert-complex", "error", "bitcast-convert converts between a complex and a real type."),
-    "T045": ("dot-dimension", "error", "A contracting or batch dimension of dot is out of range or named twice."),
+    "T045": ("dot-dimension", "error", "A contracting or batch dimension of dot is out of range or listed twice."),
     "T046": ("dot-count", "error", "The two sides of dot have different numbers of contracting or batch dimensions."),
     "T047": ("dot-contracting-size", "error", "A contracting dimension has different sizes on the two sides."),
     "T048": ("dot-batch-size", "error", "A batch dimension has different sizes on the two sides."),
     "T049": ("dot-result-dims", "error", ("The dimensions of dot's result are not the batch dimensions, followed by the remaining dimensions of the "
         "left side and then those of the right side.")),
-    "T050": ("conv-dim-labels", "error", "`dim_labels` of convolution are malformed, or do not fit the ranks of operands and result."),
+    "T050": ("conv-dim-labels", "error", "The `dim_labels` of convolution are malformed, or do not fit the ranks of the operands and the result."),
     "T051": ("conv-feature", "error", ("The kernel's input features, times `feature_group_count`, do not equal the features of the convolution's "
         "input.")),
     "T052": ("conv-groups", "error", ("`feature_group_count` or `batch_group_count` is not positive, does not divide the features or the batch, or "
@@ -162,11 +164,11 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T053": ("conv-window", "error", "The `window` of convolution does not have the sizes of the kernel's spatial dimensions."),
     "T054": ("window-positive", "error", "A window has a size, stride or dilation that is not positive."),
     "T055": ("fft-length", "error", ("`fft_length` is empty, has more entries than the operand has dimensions, or differs from the sizes of the "
-        "innermost ones.")),
+        "innermost dimensions.")),
     "T056": ("fft-type", "error", ("The operand of fft has the wrong element type: RFFT needs f32 or f64, the other types of FFT need complex "
         "numbers.")),
-    "T057": ("triangular-solve", "error", ("The operands of triangular-solve do not fit together: the first is a batch of square matrices, the "
-        "second matches it in batch, rows or columns, and element type.")),
+    "T057": ("triangular-solve", "error", ("The operands of triangular-solve do not fit together: the first must be a batch of square matrices, and "
+        "the second must match it in batch, rows or columns, and element type.")),
     "T058": ("cholesky", "error", "The operand of cholesky is not a batch of square matrices of a floating-point or complex type."),
     "T059": ("rng-operands", "error", ("rng does not have two scalar operands of the result's type, or draws from a normal distribution in a type "
         "that is not floating-point.")),
@@ -189,30 +191,30 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T070": ("tuple-element-shape", "error", "The result of get-tuple-element does not have the shape of the tuple's element."),
     "T071": ("tuple-shape", "error", "The result of tuple does not have the shapes of its operands."),
     "T072": ("get-dimension-size", "error", "The dimension of get-dimension-size is out of range, or its result is not s32[]."),
-    "T073": ("set-dimension-size", "error", ("The dimension of set-dimension-size is out of range, its size is not s32[], or its result is not the "
-        "operand with that dimension dynamic.")),
+    "T073": ("set-dimension-size", "error", ("The dimension of set-dimension-size is out of range, its size is not s32[], or its result does not "
+        "have the operand's shape with that dimension made dynamic.")),
     "T074": ("batch-norm", "error", ("A batch norm has a `feature_index` out of range, an operand that is not floating-point, or a scale, offset, "
         "mean or variance that does not have one element for each feature.")),
     "T075": ("topk-k", "error", "`k` of topk is larger than the last dimension."),
     "T076": ("sort-dimension", "error", "The operands of sort have different dimensions, or the dimension to sort is out of range."),
     "T077": ("constant-shape", "error", ("The literal of a constant does not have the constant's shape. In textual HLO, the error is S030; XLA "
-        "reports this one for modules that a program builds.")),
-    "T078": ("token-operand", "error", ("An operand that must be a token is not one (the operand of infeed, recv and after-all, the second operand "
-        "of outfeed, send and add-dependency).")),
+        "reports T077 for modules that are built by a program.")),
+    "T078": ("token-operand", "error", ("An operand that must be a token is not a token (the operand of infeed, recv and after-all, the second "
+        "operand of outfeed, send and add-dependency).")),
     "T079": ("infeed-shape", "error", "The result of infeed is not a tuple of the data and a token."),
     "T080": ("outfeed-shape", "error", "`outfeed_shape` is not the shape of the first operand, or the result of outfeed is not a token."),
     "T081": ("passthrough-shape", "error", "An op that passes a value on (copy, opt-barrier, domain, add-dependency) changes its shape."),
-    "T082": ("dynamic-dimension", "error", ("A result dimension is dynamic (`<=n`) where the operands make it static, or static where they make it "
-        "dynamic.")),
+    "T082": ("dynamic-dimension", "error", ("A result dimension is dynamic (`<=n`) although the operands make it static, or static although they "
+        "make it dynamic.")),
     "T083": ("unbounded-dynamic", "error", "A dimension of unbounded size (`?`) is used, but the target does not allow it."),
     "T084": ("shape-overflow", "error", "A dimension is negative, or an array has more bytes than 64 bits can count."),
     "T085": ("mixed-precision", "error", ("Operands have floating-point types of different precision, such as f32 and bf16, in an op that needs a "
         "single type.")),
     "T086": ("id-result", "error", "The result of partition-id or replica-id is not u32[]."),
-    "T087": ("ragged-dot", "error", ("The dimensions of ragged-dot do not fit: it needs those of dot, exactly one ragged dimension on the left, and "
-        "group sizes that match it.")),
-    "T088": ("scaled-dot", "error", ("The scales of scaled-dot do not fit its operands: each needs the operand's rank, and sizes that divide those "
-        "of the operand.")),
+    "T087": ("ragged-dot", "error", ("The dimensions of ragged-dot do not fit: the op needs the same kinds of dimensions as dot, exactly one ragged "
+        "dimension on the left, and group sizes that match the ragged dimension.")),
+    "T088": ("scaled-dot", "error", ("The scales of scaled-dot do not fit its operands: each scale must have the operand's rank, and sizes that "
+        "divide the operand's sizes.")),
     "T089": ("stochastic-convert", "error", ("The operands of stochastic-convert are not a floating-point array and unsigned random numbers of the "
         "same dimensions and bit width.")),
     "T090": ("dynamic-reshape", "error", ("dynamic-reshape changes the element type or the number of elements, or does not have one s32[] size for "
@@ -242,7 +244,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "assigns layouts.")),
     "L001": ("layout-rank", "error", "A layout has more or fewer dimensions than its array."),
     "L002": ("layout-duplicate", "error", "A layout repeats a dimension."),
-    "L003": ("layout-range", "error", "A layout names a dimension that is out of range, or leaves one out."),
+    "L003": ("layout-range", "error", "A layout contains a dimension that is out of range, or leaves out a dimension."),
     "L004": ("tile-size", "error", "A tile has no sizes, or a size that is not positive."),
     "L005": ("tile-rank", "on-demand", "The first tile has more dimensions than the array."),
     "L006": ("element-size", "error", "An element size `E(n)` is negative, or is written for a type of a byte or more, which is never packed."),
@@ -261,8 +263,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "L015": ("slice-to-host", "error", "dynamic-slice moves data from device memory to host memory."),
     "L016": ("update-from-host", "error", "dynamic-update-slice of a buffer in host memory has a result in device memory."),
     "L017": ("fast-memory-transition", "error", ("copy, dynamic-slice or dynamic-update-slice moves data between fast memory, S(1), and another "
-        "memory. Reported only where `layout_sensitive` is set to true, since TPU programs move data in this way.")),
-    "L018": ("host-memory-forbidden", "error", "An array is in host memory, S(5), but the target has none."),
+        "memory. Reported only if `layout_sensitive` is set to true, since TPU programs move data in this way.")),
+    "L018": ("host-memory-forbidden", "error", "An array is in host memory, S(5), but the target has no host memory."),
     "L019": ("custom-call-layouts", "error", "A custom-call that constrains layouts has a result or a constraint without a layout."),
     "L020": ("custom-call-constraints", "error", ("`operand_layout_constraints` does not have one entry for each operand, or an entry has a "
         "different shape than its operand.")),
@@ -272,15 +274,15 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "layouts matter.")),
     "L023": ("constrain-layout-mix", "error", "Some all-reduces of the module have `constrain_layout=true` and others do not."),
     "L024": ("tuple-layout", "error", ("The result of an op that passes values on (get-tuple-element, tuple, opt-barrier, call, while) has a "
-        "different layout than the value. Checked only when layouts matter.")),
+        "different layout than the value that is passed on. Checked only when layouts matter.")),
     "L025": ("call-boundary-layout", "error", ("An operand of a call, fusion, while or conditional has a different layout than the parameter that it "
         "becomes. Checked only when layouts matter.")),
-    "L026": ("copy-start-layout", "error", ("The result of copy-start lacks the layouts that the copy needs, or the result of copy-done differs from "
-        "it in more than the memory space.")),
-    "L027": ("split-config", "error", ("A split configuration, `SC(dimension:indices)`, names a dimension that is out of range or repeated, or has "
-        "indices that do not increase or are outside of the dimension.")),
+    "L026": ("copy-start-layout", "error", ("A layout in the result of copy-start differs from the operand's layout in more than the memory space, "
+        "or the result of copy-done has a different layout than the destination.")),
+    "L027": ("split-config", "error", ("A split configuration, `SC(dimension:indices)`, contains a dimension that is out of range or repeated, or "
+        "has indices that do not increase or are outside of the dimension.")),
     "L028": ("tail-padding", "error", "The tail padding alignment `L(n)` of a layout is not positive."),
-    "L029": ("partial-layouts", "on-demand", "Some arrays of the module have layouts and others do not, which makes checks of layouts unreliable."),
+    "L029": ("partial-layouts", "on-demand", "Some arrays of the module have layouts and others do not, which makes layout checks unreliable."),
     "L030": ("unknown-memory-space", "on-demand", "A layout has a memory space, `S(n)`, that the chosen target does not have."),
     "L031": ("memory-space-change", "error", ("An op other than a copy, dynamic slice, fusion or custom-call has a result in a different memory "
         "space than its operand.")),
@@ -303,7 +305,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "C012": ("fusion-operands", "error", "A fusion has more or fewer operands than its computation has parameters."),
     "C013": ("fusion-parameter-shape", "error", "A parameter of a fused computation has a different shape than the fusion's operand."),
     "C014": ("fusion-result", "error", "The result of a fusion has a different shape than the ROOT of its computation."),
-    "C015": ("fusion-dead-instruction", "error", "An instruction in a fused computation has no users and no side effect."),
+    "C015": ("fusion-dead-instruction", "error", "An instruction in a fused computation has neither users nor a side effect."),
     "C016": ("fusion-root-used", "error", "The ROOT of a fused computation is used within that computation."),
     "C017": ("fusion-shared", "error", "Two fusions share a body."),
     "C018": ("fusion-body-called", "error", "The body of a fusion is also called by an instruction that is not a fusion."),
@@ -315,11 +317,11 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "operand.")),
     "C024": ("select-computation", "error", ("`select` of select-and-scatter does not map two scalars to a pred[], or `scatter` does not combine "
         "two scalars into one.")),
-    "C025": ("comparator-parameters", "error", ("The comparator of sort does not have two parameters for each operand, in the order lhs0, rhs0, "
-        "lhs1, rhs1 and so on.")),
-    "C026": ("comparator-result", "error", "The comparator of sort does not return pred[]."),
-    "C027": ("comparator-type", "error", "A parameter of the comparator of sort has a different type than the elements of its operand."),
-    "C028": ("comparator-order", "on-demand", "The comparator of sort is true for equal elements (LE, GE ...), so it is not a strict weak order."),
+    "C025": ("comparator-parameters", "error", ("A sort comparator does not have two parameters for each operand, in the order lhs0, rhs0, lhs1, "
+        "rhs1 and so on.")),
+    "C026": ("comparator-result", "error", "A sort comparator does not return pred[]."),
+    "C027": ("comparator-type", "error", "A parameter of a sort comparator has a different type than the elements of the corresponding operand."),
+    "C028": ("comparator-order", "on-demand", "A sort comparator returns true for equal elements (LE, GE ...), so it is not a strict weak order."),
     "C029": ("map-computation", "error", ("The computation of map does not take one scalar of the element type of each operand, or does not return "
         "a scalar.")),
     "C030": ("collective-reducer", "error", ("The computation of all-reduce or reduce-scatter does not combine two scalars of the operand's type "
@@ -328,8 +330,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "multiply, minimum, maximum, and, or ...). Most backends reject other reducers, or run them slowly.")),
     "C032": ("reducer-not-associative", "on-demand", ("The reducer of reduce or reduce-window is not associative. XLA combines the elements in any "
         "order, so the result may differ between backends.")),
-    "C033": ("reducer-init", "on-demand", ("The init value of a reduction is not the identity of its reducer. XLA may apply it several times, or not "
-        "at all.")),
+    "C033": ("reducer-init", "on-demand", ("The init value of a reduction is not the identity of its reducer. XLA may apply the init value several "
+        "times, or not at all.")),
     "C034": ("composite-attributes", "error", ("A call with `is_composite=true` has no `composite.name`, a `composite.version` that is not a "
         "non-negative integer, or malformed `composite.attributes`.")),
     "C035": ("call-aliasing", "error", "`output_to_operand_aliasing` is written on a call, which cannot alias its operands."),
@@ -353,16 +355,16 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "from the first element of its result.")),
     "A006": ("async-result", "error", ("The result of async-done, or the second element of async-start's result, has a different shape than the ROOT "
         "of the wrapped computation.")),
-    "A007": ("async-wraps-one-op", "error", ("The computation that async-start wraps has more instructions than parameters and a root. On the main "
-        "thread it contains one op.")),
+    "A007": ("async-wraps-one-op", "error", ("A computation that async-start wraps on the main thread has instructions other than parameters, tuple "
+        "elements and a root.")),
     "A008": ("async-thread", "error", "`async_execution_thread` differs from the `execution_thread` of the wrapped computation."),
-    "A009": ("async-update-forked", "error", "An async-start or async-update is continued twice: by two updates, or by an update and a done."),
+    "A009": ("async-update-forked", "error", "An async-start or async-update is continued twice: by two updates, or by an update and a done op."),
     "A010": ("async-update-orphan", "error", "An async-update is on a chain that never reaches an async-done."),
     "A011": ("async-computation-called", "error", "A computation that async-start wraps is also called by an op that is not asynchronous."),
     "A012": ("async-value-used", "error", ("An op uses the value of an asynchronous operation that is not done yet. Only async-update, async-done "
-        "and ops that pass values on may do so.")),
+        "and ops that pass values on may use it.")),
     "A013": ("collective-start-unpaired", "error", ("A start op (all-reduce-start, all-gather-start, collective-permute-start, copy-start ...) is "
-        "not used by exactly one instruction, the matching done.")),
+        "not used by exactly one instruction, the matching done op.")),
     "A014": ("collective-start-two-dones", "error", "A start op has two users."),
     "A015": ("collective-done-operand", "error", "The operand of a done op is not the matching start op."),
     "A016": ("collective-done-shape", "error", "The result of a done op does not have the shape that its start op implies."),
@@ -373,8 +375,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "A020": ("send-shape", "error", "The result of send is not a tuple of the data, a u32[] and a token."),
     "A021": ("recv-shape", "error", ("The result of recv is not a tuple of the data, a u32[] and a token, or the result of recv-done is not a tuple "
         "of the data and a token.")),
-    "A022": ("channel-pair", "error", "A send or recv and its done have different channel ids."),
-    "A023": ("host-transfer-pair", "error", "A send or recv and its done differ in `is_host_transfer`."),
+    "A022": ("channel-pair", "error", "A send or recv and its done op have different channel ids."),
+    "A023": ("host-transfer-pair", "error", "A send or recv and its done op differ in `is_host_transfer`."),
     "A024": ("send-unpaired", "error", "A send or recv does not have exactly one user."),
     "A025": ("host-channel-reuse", "error", "Two transfers to or from the host use the same channel, but are different operations."),
     "A026": ("send-recv-order", "error", ("Devices may wait for each other forever: in the schedule, two sends or two recvs follow each other, or a "
@@ -383,14 +385,14 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "A028": ("schedule-order", "error", "In a scheduled module, an instruction comes before one of its operands or control predecessors."),
     "A029": ("schedule-coverage", "error", ("The schedule of a module leaves out an instruction or a called computation, or lists an instruction "
         "twice.")),
-    "A030": ("async-overlap-none", "on-demand", ("In a scheduled module, nothing that takes time runs between a start op and its done, so the "
+    "A030": ("async-overlap-none", "on-demand", ("In a scheduled module, nothing that takes time runs between a start op and its done op, so the "
         "operation overlaps with nothing.")),
     "A031": ("async-aliasing", "error", ("`output_to_operand_aliasing` of async-start or async-update names an operand or index that does not exist, "
         "or pairs different shapes.")),
     "A032": ("async-update-prefix", "error", ("The result of async-update is not the result of the operation that it continues, extended by the new "
         "operands.")),
     "A033": ("scheduling-name", "on-demand", ("An instruction was renamed after scheduling: `scheduling_name` in its metadata is a different name. "
-        "Profiles use the old one.")),
+        "Profiles use the old name.")),
     "A034": ("in-flight-limit", "warning", "More asynchronous operations of one kind are in flight at the same time than `in_flight_limit` allows."),
     "A035": ("peak-memory", "warning", "The program needs more memory at one time than `memory_budget` allows."),
     "A036": ("unscheduled-control", "on-demand", ("A control predecessor is redundant: operands or other control predecessors already order the two "
@@ -411,7 +413,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "dimension.")),
     "P011": ("all-to-all-count", "error", ("all-to-all does not have one operand for each member of its groups, or splits a dimension that the group "
         "size does not divide.")),
-    "P012": ("all-to-all-shapes", "error", "The operands of all-to-all have different shapes, or one that is split has a dynamic dimension."),
+    "P012": ("all-to-all-shapes", "error", "The operands of all-to-all have different shapes, or an operand that is split has a dynamic dimension."),
     "P013": ("permute-source-repeat", "error", "A source occurs twice in `source_target_pairs`."),
     "P014": ("permute-target-repeat", "error", "A target occurs twice in `source_target_pairs`."),
     "P015": ("permute-range", "error", "A source or target in `source_target_pairs` is negative, or not below the number of replicas or partitions."),
@@ -420,35 +422,35 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "P017": ("ragged-all-to-all", "error", ("The operands of ragged-all-to-all are not an input, an output and four integer arrays of offsets and "
         "sizes, of the same shape and of rank 1 or 2.")),
     "P018": ("channel-id-positive", "error", "The `channel_id` of a collective is not positive."),
-    "P019": ("sharding-tile-count", "error", "The sizes of a tile assignment do not multiply to the number of its devices."),
-    "P020": ("sharding-rank", "error", ("A sharding has more or fewer tile dimensions than the array, not counting those for replication and the "
-        "like.")),
+    "P019": ("sharding-tile-count", "error", "The product of a tile assignment's sizes is not the number of its devices."),
+    "P020": ("sharding-rank", "error", ("A sharding has more or fewer tile dimensions than the array, not counting dimensions for replication and "
+        "the like.")),
     "P021": ("sharding-device-repeat", "error", "A device occurs twice in a tile assignment."),
     "P022": ("sharding-device-range", "error", "A device of a sharding is negative, or not below the module's `num_partitions`."),
     "P023": ("sharding-tuple-count", "error", "A tuple of shardings has more or fewer elements than the shape has arrays."),
     "P024": ("sharding-tuple-kind", "error", "A tuple has a single sharding, or an array has a tuple of shardings."),
-    "P025": ("sharding-kind-devices", "error", ("A sharding that is replicated, manual or unknown names devices, a maximal one does not name exactly "
-        "one, or a tiled one names a single device.")),
+    "P025": ("sharding-kind-devices", "error", ("A replicated, manual or unknown sharding lists devices, a maximal sharding does not list exactly "
+        "one device, or a tiled sharding lists a single device.")),
     "P026": ("sharding-iota", "error", "The parts of an iota sharding, `[tiles]<=[sizes]T(permutation)`, do not fit together."),
     "P027": ("while-sharding", "error", "A while and its body and condition have different shardings."),
     "P028": ("conditional-sharding", "error", "A conditional and the roots of its branches have different shardings."),
     "P029": ("sharding-device-count", "error", "A tile assignment does not use all `num_partitions` devices."),
     "P030": ("replica-groups-iota", "error", "The parts of iota replica groups, `[groups,members]<=[sizes]T(permutation)`, do not fit together."),
     "P031": ("parameter-replication", "error", "`parameter_replication` does not have one flag for each array of the parameter."),
-    "P032": ("channel-reuse", "on-demand", ("Two collectives share a `channel_id`. XLA allows it, but it breaks some runtimes, and traces mix the "
-        "two up.")),
-    "P033": ("degenerate-group", "on-demand", "Each group of a collective has one member, so it only copies."),
+    "P032": ("channel-reuse", "on-demand", ("Two collectives share a `channel_id`. XLA allows this, but some runtimes fail, and traces confuse the "
+        "two collectives.")),
+    "P033": ("degenerate-group", "on-demand", "Each group of a collective has one member, so the collective only copies."),
     "P034": ("permute-identity", "on-demand", "A collective-permute sends each device its own data, so it only copies."),
-    "P035": ("partition-id-outside-spmd", "on-demand", ("partition-id is used in a module with one partition, or replica-id in one with one replica, "
-        "so it is always 0.")),
+    "P035": ("partition-id-outside-spmd", "on-demand", ("partition-id is used in a module with one partition, or replica-id in a module with one "
+        "replica, so the id is always 0.")),
     "P036": ("sharding-after-partitioning", "on-demand", ("Shardings, or custom-calls that mark them, are left in a module that is already "
         "partitioned.")),
     "P037": ("uneven-sharding", "on-demand", ("A dimension is not divisible by its number of tiles: the partitioner pads it, and devices compute on "
         "the padding.")),
-    "P038": ("collective-in-branch", "on-demand", ("A collective is in a branch of a conditional. If devices take different branches, the others "
-        "wait forever.")),
-    "P039": ("mesh-axis", "error", ("A named sharding uses an axis that does not exist or uses one twice, or the size of its mesh does not equal its "
-        "number of devices.")),
+    "P038": ("collective-in-branch", "on-demand", ("A collective is in a branch of a conditional. If devices take different branches, those that "
+        "reach the collective wait forever.")),
+    "P039": ("mesh-axis", "error", ("A named sharding uses an axis that does not exist, or uses an axis twice, or the size of its mesh does not "
+        "equal its number of devices.")),
     "P040": ("collective-operand-type", "on-demand", ("A collective reduces elements of a type that many runtimes cannot reduce (pred, complex "
         "numbers, 8-bit floats, s4).")),
     "M001": ("entry-layout-parameters", "error", "`entry_computation_layout` has more or fewer parameters than the entry computation."),
@@ -465,7 +467,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "matter.")),
     "M011": ("must-alias-shape", "error", "A parameter and an output that must alias differ in shape, layout or memory space."),
     "M012": ("donor-parameter", "error", "`buffer_donor` names a parameter that does not exist."),
-    "M013": ("donor-index", "error", "`buffer_donor` names an index that the parameter does not have, or one that is not an array."),
+    "M013": ("donor-index", "error", "`buffer_donor` names an index that the parameter does not have, or the index of a value that is not an array."),
     "M014": ("donor-aliased", "error", "A donated buffer is also in `input_output_alias`."),
     "M015": ("alias-kind", "error", "The kind of an alias is neither may-alias nor must-alias."),
     "M016": ("count-positive", "error", "`replica_count` or `num_partitions` is below 1."),
@@ -491,26 +493,27 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "R005": ("run-limit", "error", "The run needs more steps, memory or time than it is allowed."),
     "R006": ("nonfinite-result", "error", ("An instruction computes a NaN or an infinity from finite operands. Reported by `hlotool run` with "
         "`--check-nans` or `--check-infs`.")),
-    "R007": ("devices-out-of-step", "error", "Devices wait for each other forever, or one runs a collective more often than another."),
+    "R007": ("devices-out-of-step", "error", "Devices wait for each other forever, or one device runs a collective more often than another."),
     "W001": ("dead-instruction", "warning", "An instruction is never used, and has no effect."),
     "W002": ("unused-parameter", "on-demand", "A parameter is never used."),
-    "W003": ("dead-computation", "warning", "A computation is never called, directly or through others, by the entry computation."),
+    "W003": ("dead-computation", "warning", "A computation is never called by the entry computation, directly or through other computations."),
     "W004": ("duplicate-computation", "on-demand", "Two computations are equal up to names and metadata."),
     "W005": ("duplicate-instruction", "on-demand", "Two instructions of a computation compute the same value."),
     "W006": ("large-constant", "on-demand", "A constant has 1 MiB or more, or more than 65,536 elements that are written out."),
     "W007": ("identity-reshape", "on-demand", ("An instruction that moves or converts elements (reshape, transpose, convert, broadcast, slice, pad "
         "...) returns its operand unchanged.")),
     "W008": ("redundant-copy", "warning", "A copy is copied again."),
-    "W009": ("convert-chain", "on-demand", ("A value is converted twice although one convert does the same, or is rounded by converting it there and "
-        "back.")),
+    "W009": ("convert-chain", "on-demand", ("A value is converted twice although one convert does the same, or is rounded by converting it to "
+        "another type and back.")),
     "W010": ("transpose-chain", "on-demand", "A transpose is transposed again; one transpose does both."),
-    "W011": ("reshape-chain", "on-demand", "A reshape is reshaped again, or a bitcast of a bitcast is taken; one does both."),
+    "W011": ("reshape-chain", "on-demand", "A reshape is reshaped again, or a bitcast is bitcast again; one op does both."),
     "W012": ("f64-use", "on-demand", "The module computes in f64 or c128, which is slow on most accelerators."),
     "W013": ("wide-integer", "on-demand", "An array has 64-bit integers, which some accelerators emulate."),
     "W014": ("non-default-layout", "on-demand", ("A parameter or the result of the program is not in row-major order, so the host has to transpose "
         "it.")),
     "W015": ("host-transfer-in-loop", "warning", "A loop transfers data to or from the host, so the device waits in each iteration."),
-    "W016": ("missing-metadata", "on-demand", "Instructions have no `op_name` in their metadata, so profiles cannot say where they come from."),
+    "W016": ("missing-metadata", "on-demand", ("Instructions have no `op_name` in their metadata, so profiles cannot show where the instructions "
+        "come from.")),
     "W017": ("loop-invariant", "on-demand", "An expensive instruction in a loop has the same value in each iteration."),
     "W018": ("trip-count", "on-demand", "A loop never runs, or runs exactly once."),
     "W019": ("algebraic-identity", "on-demand", ("The result of an arithmetic instruction is its operand or a constant, as in `x + 0`, `x * 1` or `x "
@@ -519,11 +522,11 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "W021": ("constant-foldable", "on-demand", "All operands are constants, so the result is known."),
     "W022": ("splat-as-literal", "on-demand", "A constant whose elements are all equal is written out; a broadcast of a scalar is shorter."),
     "W023": ("sync-collective", "on-demand", "A scheduled module has a synchronous collective, so the device waits instead of computing."),
-    "W024": ("combinable-collectives", "on-demand", "Several small collectives that do not depend on each other could be one."),
+    "W024": ("combinable-collectives", "on-demand", "Several small collectives that do not depend on each other could be combined into one."),
     "W025": ("all-reduce-then-slice", "on-demand", "Each device uses only its shard of an all-reduce; a reduce-scatter moves fewer bytes."),
     "W026": ("all-gather-then-slice", "on-demand", "Each device uses only a shard of the result of an all-gather."),
     "W027": ("tile-padding-waste", "on-demand", "The tiles of a layout at least double the size of an array."),
-    "W028": ("unknown-custom-call", "on-demand", "The target of a custom-call is not one of those that ship with XLA or JAX."),
+    "W028": ("unknown-custom-call", "on-demand", "The target of a custom-call is not a target that ships with XLA or JAX."),
     "W029": ("custom-call-api", "on-demand", ("A custom-call uses the original API version, or has a side effect but neither takes nor returns a "
         "token.")),
     "W030": ("nondeterministic", "on-demand", ("The result may differ from run to run: rng depends on hidden state, and scatter and "
@@ -546,10 +549,10 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "W046": ("constant-select", "on-demand", "The selector of select or conditional, or the value of clamp, is a constant."),
     "W047": ("sort-unstable", "on-demand", ("A sort of several operands compares only the first, and does not set `is_stable=true`: the order of "
         "equal keys is not specified.")),
-    "W048": ("legacy-spelling", "on-demand", "An attribute is spelled in an old way that XLA reads, but no longer prints."),
+    "W048": ("legacy-spelling", "on-demand", "An attribute is spelled in an old way that XLA still reads, but no longer prints."),
     "W049": ("mixed-name-style", "on-demand", "Some names have a `%` and others do not, or operands have shapes on some lines only."),
     "W050": ("unused-suppression", "warning", "A suppression, in a comment or in a frontend attribute, hides nothing."),
-    "W051": ("custom-call-sharding-noise", "on-demand", "A sharding annotation is followed by an equal one."),
+    "W051": ("custom-call-sharding-noise", "on-demand", "A sharding annotation is followed by an equal annotation."),
     "W052": ("broadcast-reduce", "on-demand", ("reduce combines equal elements, since its operand is a broadcast along the reduced dimensions; for a "
         "sum, a multiplication does the same.")),
     "W053": ("gather-as-slice", "on-demand", "gather takes a single slice; slice or dynamic-slice does the same."),
@@ -557,7 +560,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "W055": ("suspicious-parameter-count", "on-demand", ("The entry computation has more than 2,000 parameters, or a tuple parameter with as many "
         "arrays, which makes each launch slow.")),
     "W060": ("obsolete-spelling", "warning", ("A file that is read with `--legacy` has an old spelling that XLA no longer reads: an opcode, an "
-        "attribute, a layout or a form of literals.")),
+        "attribute, a layout or a literal.")),
     "W061": ("incomplete-literal", "warning", ("A constant array is written as one number without braces: only its first element gets the number, "
         "and XLA sets the others to 0.")),
     "W062": ("doubtful-exponent", "warning", ("An integer is raised to a constant power that is not from 0 to 63, so XLA's result depends on where "

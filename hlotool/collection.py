@@ -38,7 +38,8 @@ class _Pause:
     def after_fork(self) -> None:
         """Resets the counter in a forked process.
 
-        Only the thread that forked exists there, and another thread may have held the lock.
+        Only the forking thread exists in the new process, and another thread may have held the
+        lock.
         """
         self.lock = threading.Lock()
         if self.holders and self.was_enabled:

@@ -25,8 +25,8 @@ __all__ = [
     "visible",
 ]
 
-# Limits of `nearest`: it ignores the rest of a longer word, which is hardly a misspelled name, and
-# a less similar candidate would be a mere guess.
+# Limits of `nearest`: the rest of a longer word is ignored, since such a word is hardly a
+# misspelled name, and a less similar candidate would be a mere guess.
 _MAX_WORD = 64
 _LEAST_SIMILARITY = 0.6
 
@@ -34,8 +34,8 @@ _LEAST_SIMILARITY = 0.6
 class Source:
     """Source text with the name of its file; converts offsets to lines and columns.
 
-    `first_line` is the number of the first line in the file, if the text is only a part of it.
-    Offsets count characters from 0.
+    If the text is only a part of the file, `first_line` is the number of the line at which the text
+    begins. Offsets count characters from 0.
 
     >>> Source("ab\\ncd", "m.hlo").line_column(4)
     (2, 2)
@@ -80,7 +80,7 @@ class Source:
         return self.line_start(line) + column - 1
 
     def original_edits(self, edits: Iterable[Edit]) -> tuple[Edit, ...] | None:
-        """Converts edits of this text to edits of the user's original text, which may be different.
+        """Converts edits of this text to edits of the user's original text, which may differ.
 
         Returns None if the original cannot be edited in this way.
         """
@@ -132,7 +132,7 @@ class Diagnostic:
     exclusive. `computation` and `instruction` are names. `op_name`, `source_file` and `source_line`
     come from the metadata of the instruction. `fix` is set only if fixes were requested. `others`
     holds the names of further instructions that the message counts but does not name; if
-    `instruction` is None, they are computations.
+    `instruction` is None, the names are those of computations.
 
     >>> str(Diagnostic("S002", "undefined-operand", "error", "no instruction named 'x'", "m.hlo", 4, 7))
     "m.hlo:4:7: error[S002] undefined-operand: no instruction named 'x'"
@@ -199,9 +199,9 @@ class EvaluationError(HlotoolError):
 
 
 class BuilderError(HlotoolError):
-    """Raised by a method of a builder if its arguments do not fit.
+    """Raised by a builder method if its arguments do not fit.
 
-    Each of the `diagnostics` names the method, the argument and the line of the call.
+    Each of the `diagnostics` identifies the method, the argument and the line of the call.
     """
 
     exit_code = 2
@@ -216,7 +216,7 @@ class BuilderError(HlotoolError):
 class EditError(HlotoolError):
     """Raised for an impossible change to a module.
 
-    Examples are erasing an instruction that is still used, and writing an unknown opcode or a name
+    Examples are the removal of an instruction that is still used, an unknown opcode, and a name
     that is already taken.
     """
 
@@ -232,10 +232,10 @@ class InternalError(HlotoolError):
 class Violation(Exception):
     """Raised by op definitions and codecs if a rule is broken.
 
-    Callers that know the position in the source turn it into a Diagnostic. `at` is the part to
-    point to: a name that `text.source.part_names` lists (such as "operand 1", "shape", or the name
-    of an attribute such as "slice_sizes"), or an offset. `severity` overrides the severity of the
-    code.
+    Callers that know the position in the source convert the violation to a Diagnostic. `at` is the
+    part to point to: a name listed in `text.source.part_names` (such as "operand 1", "shape", or
+    the name of an attribute such as "slice_sizes"), or an offset. `severity` overrides the severity
+    of the code.
     """
 
     def __init__(

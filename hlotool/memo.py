@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 class Memo(dict[Key, Value], Generic[Key, Value]):
     """A dictionary that computes the value of a key with `make` when the key is first looked up.
 
-    Looking it up again runs no Python code.
+    Looking the key up again runs no Python code.
 
     >>> Memo(len)["four"]
     4
@@ -52,9 +52,9 @@ def _refuse(key: Any) -> Any:
 class cached_property(Generic[Value]):  # noqa: N801  # named after `functools.cached_property`
     """An attribute computed when it is first read, like `functools.cached_property` in Python 3.12.
 
-    In Python 3.11, `functools.cached_property` holds a lock while it computes, shared by all
-    instances: threads wait for each other, and a process forked in the meantime waits forever.
-    Without the lock, two threads may compute the same value.
+    In Python 3.11, `functools.cached_property` holds a lock, shared by all instances, while it
+    computes a value: threads wait for each other, and a process forked in the meantime waits
+    forever. Without the lock, two threads may compute the same value.
 
     >>> class Circle:
     ...     radius = 2

@@ -40,8 +40,8 @@ class Option:
     | `size` | a number of bytes, or a string such as `16GiB` |
     | `path` | the name of a file; in a settings file, relative to its folder |
     | `list` | a list of strings |
-    | `severities` | a table from codes to one of `choices` |
-    | `patterns` | a table from patterns to lists of strings |
+    | `severities` | a table that maps each code to one of `choices` |
+    | `patterns` | a table that maps each pattern to a list of strings |
 
     `unset` is the string that `shown` returns for None. `enables` holds the codes that the verifier
     reports only if the option is set, `disables` the codes that it reports only if the option is

@@ -1,8 +1,8 @@
 """Immutable records: like frozen dataclasses with slots, but faster to import.
 
 The standard library's decorator takes about a millisecond per class, since it compiles six methods.
-With hlotool's forty records, it would delay every start of the command line by more time than it
-takes to read a small module.
+With hlotool's forty records, the decorator would delay every start of the command line by more than
+the time needed to read a small module.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ __all__ = ["Record", "replace"]
 class _RecordType(type):
     """The metaclass of records: turns annotated fields into slots.
 
-    Fields that begin with an underscore are caches, which the constructor does not accept. If the
-    default of a field is an `option`, its `Option` is stored in
-    `_options`.
+    Fields whose names begin with an underscore are caches, which the constructor does not accept.
+    If the default of a field is an `option`, its `Option` is stored in `_options`.
     """
 
     _fields: tuple[str, ...]

@@ -330,5 +330,5 @@ def test_deep_calls_print(name: str) -> None:
     if options.print_subcomputation_mode != "full":
         assert to_text(module, options)
         return
-    with pytest.raises(HlotoolError, match="nest too deeply"):
+    with pytest.raises(HlotoolError, match="nested too deeply"):
         to_text(module, options)

@@ -1,4 +1,4 @@
-"""Finds modules inside other text by the form of its lines; the parser checks them later.
+"""Finds modules inside other text by the form of their lines; the parser later checks the modules.
 
 A module is an `HloModule name` line with the computations after it, or a series of computations
 without such a line if one of them is ENTRY.
@@ -21,15 +21,15 @@ _NAME = r"%?[A-Za-z_][A-Za-z0-9_.\-]*+"
 # lookbehinds check the text before the word.
 _HEADER = re.compile(rf"HloModule(?:(?<![A-Za-z0-9_.\-%]HloModule)|(?<=\\nHloModule))[ \t]++{_NAME}(?=[\s,:\\]|\Z)")
 _LINE_END = re.compile(r"\n|\\n")
-# The opening line of a computation. If the signature is broken into several lines, the brace may
-# follow on a later line.
+# The opening line of a computation. If the signature spans several lines, the brace may follow on a
+# later line.
 _OPENING = re.compile(rf"[ \t]*+(?:(?P<entry>ENTRY)[ \t]++)?+{_NAME}[ \t]*+(?:\{{|\((?![^\n]*=[ \t]))")
 _TABLE = re.compile(r"[ \t]*+(?:FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*+$|[ \t]*+[0-9]++[ \t]++[\"{]")
 _COMMENT = re.compile(r"[ \t]*+(?://|/\*[^\n]*\*/[ \t]*+\r?+$)")
 # Layouts are read as a whole, so that any other brace on an opening line opens the computation.
 _TOKEN = re.compile(r'"(?:[^"\\\n]++|\\[^\n])*+"?+|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+|(?<=\])\{[^{}\n]*+\}|[{}]')
-# Most lines of computations close the braces that they open. One match is much faster than
-# counting.
+# Most lines of computations close the braces that they open. A single match is much faster than
+# counting the braces.
 _STRING = r'"(?:[^"\\\n]++|\\[^\n])*+"'
 _BALANCED = re.compile(rf'(?:[^{{}}"/]++|/(?![/*])|{_STRING}|\{{(?:[^{{}}"/]++|/(?![/*])|{_STRING}|\{{[^{{}}"/]*+\}})*+\}})*+\Z')
 _THREAD = re.compile(r'[ \t]*+,[ \t]*+execution_thread="[^"\n]*+"')
@@ -114,10 +114,10 @@ class _Reader:
         self.has_header = has_header
         self.has_entry = False
         self.pieces: list[Piece] = []
-        # The number of pieces at the end of the last complete computation.
+        # The number of pieces up to the end of the last complete computation.
         self.whole = 0
         self.depth = 0
-        # The number of lines read of a signature whose opening brace has not come yet.
+        # The number of lines read so far of a signature whose opening brace has not been found yet.
         self.signature = 0
 
     def read(self) -> Excerpt | None:
@@ -142,7 +142,7 @@ class _Reader:
         return Excerpt(DerivedSource(self.source, pieces), self.start, last.origin + len(last.text), is_cut, self.has_header)
 
     def _line(self, line: Line) -> bool:
-        """Reads a line after the header; returns False if the module ends before or in the line."""
+        """Reads a line after the header; returns False if the module ends before it or within it."""
         at, text = 0, line.text
         while at < len(text):
             if not (self.depth or self.signature):

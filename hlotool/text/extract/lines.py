@@ -1,4 +1,4 @@
-"""Extracts the lines of a module from other text, without prefixes, quotes and escapes.
+"""Extracts the lines of a module from other text, without prefixes, quotes or escapes.
 
 The module may be plain text, have a prefix on every line (a log prefix, `> `, `# `), or be written
 as string literals with escapes.
@@ -15,10 +15,10 @@ from hlotool.text.source.derived import Piece
 
 __all__ = ["Line", "lines_from"]
 
-# The maximum number of lines of other threads between two lines of a module in a log.
+# The maximum number of lines from other threads between two lines of a module in a log.
 _MOST_FOREIGN_LINES = 200
-# The maximum number of lines after the first line of a module that are searched for its prefix:
-# lines of other threads may come in between.
+# After the first line of a module, at most this many lines are searched for the module's prefix,
+# since lines from other threads may come in between.
 _MOST_TRIED_LINES = 20
 # The maximum number of characters before a module that count as its prefix.
 _LONGEST_PREFIX = 300
@@ -63,7 +63,9 @@ class Line(NamedTuple):
 
 
 def lines_from(text: str, start: int) -> Iterator[Line]:
-    """Yields lines of HLO from `start`, where a module begins, possibly to the end of the text.
+    """Yields the lines of HLO from `start`, where a module begins.
+
+    Lines after the module may be included, since the caller finds the end of the module.
 
     >>> [line.text for line in lines_from("log 1]HloModule a\\nlog 2]b {\\nthe end", 6)]
     ['HloModule a\\n', 'b {\\n']
@@ -97,7 +99,7 @@ def _goes_on(text: str, start: int, pattern: re.Pattern[str], tries: int) -> boo
 
 
 def _prefix_pattern(prefix: str) -> re.Pattern[str] | None:
-    """Returns a pattern for this prefix with any numbers, or None if the prefix is blank."""
+    """Returns a pattern for the prefix that accepts any numbers in it, or None if it is blank."""
     bare = prefix.rstrip()
     if not bare:
         return None

@@ -11,7 +11,7 @@ from hlotool.opdefs.table import OPS
 __all__ = ["HEADER_ORDER", "UNKNOWN", "attribute_order"]
 
 UNKNOWN = "?"
-"""The key of `attribute_order` for attributes that the opcode does not have."""
+"""The key in the result of `attribute_order` for attributes that the opcode does not have."""
 
 _ASYNC_SUFFIXES = ("-start", "-update", "-done")
 # XLA prints this attribute of some opcodes among the attributes common to all instructions.
@@ -20,7 +20,7 @@ _LATE = "result_accuracy"
 
 @cache
 def attribute_order(opcode: str) -> dict[str, int]:
-    """Returns the position in XLA's output of each attribute of an opcode, by attribute name.
+    """Returns the positions of an opcode's attributes in XLA's output, by attribute name.
 
     The key UNKNOWN stands for all other attributes.
 

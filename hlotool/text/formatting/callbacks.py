@@ -46,7 +46,7 @@ def formatting_callback(rule: Any) -> Callable[[Children], Any]:
 def _inline(children: Children) -> list[Piece]:
     """Returns the pieces of a helper rule, which its parent inlines.
 
-    Extends the list of the first child in place: the rule is reduced once for every element, so
+    If the first child is a list, extends it in place: the rule is reduced once per element, so
     copying the list would take quadratic time.
     """
     if children and isinstance(children[0], list):
@@ -96,7 +96,7 @@ def _typed_array(name: str, children: Children) -> Piece:
 
 
 def _with_formatted_literal(pieces: list[Piece]) -> list[Piece]:
-    """If the last piece is a constant, formats its literal according to the shape before it."""
+    """Formats the literal of the last piece, if that is a constant, according to its shape."""
     call = pieces[-1]
     if call.type != "constant_call":
         return pieces
@@ -180,8 +180,8 @@ def _with_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> P
 def _in_order(texts: list[tuple[int, str, bool]]) -> list[str]:
     """Returns the attributes sorted by position.
 
-    Attributes with inline computations keep their order, since the parser numbers these
-    computations in the order in which it reads them.
+    Attributes with inline computations keep their order among themselves, since the parser numbers
+    these computations in the order in which it reads them.
     """
     bodies = iter([text for _, text, has_body in texts if has_body])
     return [next(bodies) if has_body else text for _, text, has_body in sorted(texts, key=lambda item: item[0])]

@@ -1,8 +1,8 @@
 """Checks that formatted text is equivalent to the original.
 
-It must contain the same module and the same comments, and formatting it again must not change it.
-The check shares no code with the formatter: the parser reads both versions, and a separate regular
-expression finds the comments.
+The formatted text must contain the same module and the same comments, and formatting it again must
+not change it. The check shares no code with the formatter: the parser reads both versions, and a
+separate regular expression finds the comments.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hlotool.text.source.trivia import comment_spans
 
 __all__ = ["check_equivalent", "raise_internal_error"]
 
-# Line ends may change as well, but here they separate the lines.
+# The formatter may change line ends as well, but they are needed here to separate the lines.
 _CHANGEABLE = str.maketrans("", "", " \t\r,")
 
 
@@ -40,12 +40,12 @@ def comment_counts(text: str) -> Counter[str]:
 
 
 def _same_characters(before: str, after: str) -> bool:
-    """Returns whether every character occurs equally often before and after.
+    """Returns whether every character occurs equally often in both versions of the text.
 
     Ignores the characters that the formatter may add or drop.
     """
     lines, new_lines = _bare_lines(before), _bare_lines(after)
-    # Lines that occur in both need no counting.
+    # The characters of lines that occur in both versions need not be counted.
     return Counter("".join((lines - new_lines).elements())) == Counter("".join((new_lines - lines).elements()))
 
 
@@ -88,5 +88,5 @@ def check_equivalent(before: Source, module: Module, path: FastPath, after: str,
 
 
 def raise_internal_error(filename: str, reason: str) -> None:
-    """Raises InternalError for a defect of the formatter."""
-    raise InternalError(f"{filename}: {reason[:500]}. The text is left unchanged. This is a bug in hlotool; please report it with the text")
+    """Raises InternalError for a bug in the formatter."""
+    raise InternalError(f"{filename}: {reason[:500]}. The text is left unchanged. This is a bug in hlotool; please report it and attach the text")

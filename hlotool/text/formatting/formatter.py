@@ -45,9 +45,9 @@ def format_text(
     Keeps everything else as written. `lines` gives the first and the last line to format, counted
     from 1. Other lines do not change, nor do instructions that begin or end on them.
 
-    With `legacy`, also accepts old spellings, and writes them in today's form on all lines. Raises
-    ValueError if `legacy` and `lines` are combined. With `checked`, parses the result and raises
-    InternalError if its module or its comments differ from those of `text`, if lines outside
+    With `legacy`, also accepts old spellings, and rewrites them in today's form on all lines.
+    Raises ValueError if `legacy` and `lines` are combined. With `checked`, parses the result and
+    raises InternalError if its module or its comments differ from those of `text`, if lines outside
     `lines` have changed, or if formatting the result again would change it.
 
     Raises ParseError if the syntax is wrong. Undefined names, missing attributes and similar errors
@@ -75,9 +75,9 @@ def format_text(
 
 
 def _with_leading_empty_line(part: Part, text: str) -> str:
-    """Returns the formatted text of one of several modules.
+    """Returns `text`, the formatted text of one of several modules.
 
-    If the source starts with an empty line, so does the result.
+    Adds an empty line at the start if only the source starts with one.
     """
     empty = _EMPTY_LINE.match(part.source.text)
     return text if part.is_separator or empty is None or _EMPTY_LINE.match(text) else empty[1] + text
@@ -93,7 +93,7 @@ def _check_separators(parts: list[Part], texts: list[str], filename: str) -> Non
 def format_source(
     source: Source, style: FormatStyle = _DEFAULT, lines: tuple[int, int] | None = None, *, checked: bool = True, legacy: bool = False
 ) -> str:
-    """Formats a source with one module, like `format_text`."""
+    """Formats a source that contains one module, as `format_text` does."""
     if legacy:
         # Imported only here, since it is rarely needed.
         source, _ = import_module("hlotool.text.legacy.rewrite").modernized(source)
@@ -123,8 +123,8 @@ def _formatted(text: str, path: FastPath, style: FormatStyle, selected: tuple[in
     try:
         return _format_once(text, path, style, selected, by_lines=True)
     except (UnexpectedInput, Violation, ValueError):
-        # A line that looks complete may end in the middle of a value, which the next line
-        # continues, or may contain an invalid value or string.
+        # A line that looks complete may end in the middle of a value, which continues on the next
+        # line, or may contain an invalid value or string.
         return _format_once(text, path, style, selected, by_lines=False)
 
 

@@ -39,9 +39,10 @@ class Gap(NamedTuple):
         """Returns the formatted gap, up to and including the line end before the next item.
 
         `empty_first` and `empty_last` are the numbers of empty lines before the first part and
-        before the next item. None keeps one empty line if the source has any. If the source has no
-        empty line before the first part but has one after a later part, the `empty_first` lines go
-        there: a comment stays with the item that it follows.
+        before the next item. If a number is None, one empty line is kept if the source has any. If
+        the source has no empty line before the first part but has one after a later part, the
+        `empty_first` lines are written after that part, so that a comment stays with the item that
+        it follows.
         """
         out: list[str] = []
         on_new_line = at_start
@@ -69,7 +70,7 @@ class Gap(NamedTuple):
 
 
 def _empty_lines(newline: str, count: int, empty: int | None) -> str:
-    """Returns `empty` empty lines, or, if that is None, one empty line if the source has any.
+    """Returns `empty` empty lines; if `empty` is None, returns one if the source has any.
 
     `count` is the number of line ends in the source.
     """

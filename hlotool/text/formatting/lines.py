@@ -28,7 +28,7 @@ from hlotool.text.source.marks import MARK_INTERVAL
 __all__ = ["LineFormatter"]
 
 _CONSTANT, _PARAMETER = "constant", "parameter"
-# Kinds of values that refer to parts of the module. Codecs cannot write them without the module.
+# Kinds of values that refer to parts of the module. Codecs need the module to write such values.
 _NAMES = frozenset({"Computation", "Computations", "ContinuedComputation", "Names"})
 _STYLE = WriteStyle()
 
@@ -131,7 +131,7 @@ class LineFormatter(RunReader):
     # ---- instructions ---------------------------------------------------------------------------
 
     def _run(self, text: str, position: int) -> int:
-        """Formats lines of instructions; returns the end of the last one, before its line end."""
+        """Formats lines of instructions; returns the offset after the last instruction."""
         match, heads, writer, newline = self.patterns.line.match, self.heads, self.writer, self.writer.newline
         is_plain, numbered, configs = self.patterns.operand_names.fullmatch, self.operand_marks, self.path.parts.configs
         ending = "\r" if newline == "\r\n" else ""
@@ -216,7 +216,7 @@ class LineFormatter(RunReader):
     def _operands(self, opcode: str, head: str, references: str | None, others: str) -> str:
         """Formats operands.
 
-        If all of them have a percent sign (`references`), the result lacks the first sign.
+        If all of them have percent signs (`references`), the result omits the first percent sign.
         """
         if references is not None:
             bare = self.patterns.index_mark.sub("", references)
@@ -319,8 +319,8 @@ class LineFormatter(RunReader):
 
     def _is_formatted(self, kind: str, text: str) -> bool:
         """Returns whether a value is known to be formatted; if not, the caller formats it."""
-        # This holds only for names: in a value of another kind, such as a shape, the word may be
-        # the start of a value that continues on the next line.
+        # A single word is a complete value only if it is a name. For other kinds of values, such as
+        # shapes, it may be the start of a value that continues on the next line.
         if kind in _NAMES and (self.patterns.word.fullmatch(text) or self.patterns.name_list.fullmatch(text)):
             return True
         codec = CODECS[kind]
@@ -341,7 +341,7 @@ class LineFormatter(RunReader):
 
 
 def _formatted_runs(lines: LineFormatter) -> dict[int, int]:
-    """Returns the runs of lines that may be copied, since the parser found them to be formatted.
+    """Returns the runs of lines that can be copied, because the parser found them to be formatted.
 
     Returns no runs unless the attributes of all opcodes are formatted.
     """

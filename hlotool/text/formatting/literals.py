@@ -24,8 +24,8 @@ def formatted_literal(shape: Shape | None, text: str, joiner: Joiner, start: int
     """Formats the literal `text`, at offset `start` in the source, as a value of `shape`.
 
     The result has XLA's braces and index marks, provided that every number stays as written. If XLA
-    would replace a number, or if the literal has block comments, only the spaces change. Line
-    comments are moved out of the literal first.
+    would write a number differently, or if the literal has block comments, only the spaces change.
+    Line comments are moved out of the literal first.
     """
     if "//" in text:
         text = _PART.sub(lambda part: _without_line_comment(part, joiner, start), text)

@@ -1,4 +1,4 @@
-"""Pieces of formatted text, joined with the spaces in `spacing.SPACING` and with their comments."""
+"""Pieces of formatted text, joined with comments and with the spaces in `spacing.SPACING`."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Joiner:
         """Removes and returns the hoisted comments before offset `end`, in source order."""
         if not self.hoisted:
             return []
-        # Attributes are not joined in source order.
+        # Attributes are not joined in source order, so the comments must be sorted.
         comments = sorted(self.hoisted)
         self.hoisted = [(offset, comment) for offset, comment in comments if offset >= end]
         return [comment for offset, comment in comments if offset < end]

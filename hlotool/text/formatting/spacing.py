@@ -13,10 +13,10 @@ __all__ = ["CLOSERS", "NO_SPACES", "OPENERS", "SPACING", "Spacing"]
 class Spacing(Record):
     """The separators between the parts of a grammar rule.
 
-    `comma` and `colon` replace these tokens, `pad` is written inside brackets, and `between`
-    separates two parts that have no such token between them. `lead` is always written before parts
-    of the given types. `marks` is "operands" or "shapes" for lists in which XLA writes an index
-    mark before every fifth element.
+    `comma` and `colon` replace commas and colons, `pad` is written inside brackets, and `between`
+    separates two parts without a comma or colon between them. `lead` maps types of parts to the
+    text that is always written before these parts. `marks` is "operands" or "shapes" for lists in
+    which XLA writes an index mark before every fifth element.
     """
 
     comma: str = ","
@@ -45,8 +45,8 @@ SPACING: dict[str, Spacing] = {
         ),
         _LIST,
     ),
-    # Fields are separated by spaces. Between some of them XLA also reads commas, but it prints
-    # none.
+    # Fields are separated by spaces. XLA also accepts commas between some of them, but prints no
+    # commas.
     **dict.fromkeys(
         (
             "file_location", "file_name", "function_name", "metadata", "operand", "origin_leaf", "signature_parameter", "sparsity_config",

@@ -14,7 +14,7 @@ __all__ = ["options_like"]
 def options_like(text: str, x: Instruction, *, print_result_shape: bool = True) -> PrintOptions:
     """Returns options that print instructions in the style in which `text` writes `x`.
 
-    They turn percent signs, layouts, operand shapes and index marks on or off.
+    The options turn percent signs, layouts, operand shapes and index marks on or off.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { ROOT p = f32[2] parameter(0) }"

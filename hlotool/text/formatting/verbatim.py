@@ -74,7 +74,7 @@ def verbatim_ranges(text: str, selected: tuple[int, int] | None) -> VerbatimRang
     verbatim = VerbatimRanges([(start, end) for start, end in ranges if start < end])
     if not verbatim or "/*" not in text:
         return verbatim
-    # If a part of a comment is verbatim, the whole comment is.
+    # If any part of a comment is verbatim, the whole comment is kept verbatim.
     return VerbatimRanges([*zip(verbatim.starts, verbatim.ends, strict=True), *(span for span in comment_spans(text) if verbatim.overlaps(*span))])
 
 

@@ -28,8 +28,8 @@ def wrapped(text: str, indent: str, width: int, newline: str) -> str:
     """Breaks an instruction into lines of at most `width` characters, if its commas allow it.
 
     Both `text` and the result lack the indentation of the first line. Of the commas that fit on a
-    line, the one inside the fewest brackets ends the line; if there are several, the last of them.
-    Lines that start inside brackets are indented further.
+    line, the comma inside the fewest brackets ends the line; among several such commas, the last
+    one does. Lines that start inside brackets are indented further.
 
     >>> print(wrapped("ROOT r = f32[2] add(first, second), metadata={op_name='sum'}", "  ", 44, chr(10)))
     ROOT r = f32[2] add(first, second),

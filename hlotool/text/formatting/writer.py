@@ -17,8 +17,8 @@ from hlotool.text.source.trivia import BLOCK_COMMENT
 __all__ = ["Writer"]
 
 INDENT = "  "
-# Matches up to the first line end outside comments and strings, since the line ends inside them
-# stay unchanged.
+# Matches up to the first line end outside comments and strings, since line ends inside comments and
+# strings stay unchanged.
 _FIRST_LINE = re.compile(rf"(?:[^\n\"'/]++|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|{BLOCK_COMMENT}|//[^\n]*+|[\"'/])*+\n", re.DOTALL)
 
 
@@ -35,7 +35,7 @@ class _Block:
         # The hoisted comments of the enclosing instruction, while a computation inside it is
         # written.
         self.hoisted: list[tuple[int, str]] = []
-        # True if no item has been written yet, or no item since the opening brace.
+        # True if no item has been written so far, or none since the opening brace.
         self.is_empty = True
         # True if the last item consists of the tables of stack frames.
         self.has_tables = False

@@ -25,7 +25,7 @@ Rewriting = Callable[[Text, Statement], list[Edit] | None]
 
 
 class Instructions:
-    """New instructions to insert before a rewritten one, so that it can use them as operands."""
+    """New instructions that are inserted before a rewritten instruction, to serve as operands."""
 
     def __init__(self, text: Text, statement: Statement) -> None:
         self.text, self.statement = text, statement
@@ -34,7 +34,7 @@ class Instructions:
         self.names: set[str] = set()
 
     def add(self, suffix: str, expression: str) -> str:
-        """Adds an instruction, named after the old one, and returns the new name."""
+        """Adds an instruction, named after the rewritten instruction, and returns its name."""
         name = _new_name(self.text, self.statement, suffix)
         while name in self.names:
             name += "_"
@@ -77,7 +77,7 @@ def renamed(opcode: str, attributes: str = "") -> Rewriting:
 def renamed_instruction(text: Text, statement: Statement) -> list[Edit] | None:
     """Renames an instruction whose name is now a keyword or an element type.
 
-    Also renames its uses, up to the next instruction with this name.
+    Also renames its uses, up to the next instruction with the same name.
     """
     bare = statement.name.removeprefix("%")
     if bare not in text.new_names:
@@ -158,8 +158,8 @@ def _indent(text: Text, statement: Statement) -> str:
 def _with_token(text: Text, statement: Statement, wanted: int) -> tuple[str, str] | None:
     """Returns the definition and the name of a token for an instruction without a token operand.
 
-    Returns None unless the instruction has exactly `wanted` operands; if it does, none of
-    them is a token.
+    Returns None unless the instruction has exactly `wanted` operands, the number of operands that
+    it had before it needed a token.
     """
     if len(operands_of(text.masked, statement)) != wanted:
         return None
@@ -194,7 +194,7 @@ def infeed(text: Text, statement: Statement) -> list[Edit] | None:
 def _effect_only(text: Text, statement: Statement, definition: str) -> list[Edit]:
     """Rewrites an instruction that once returned an empty tuple and now returns a token.
 
-    If the instruction is the root, adds the empty tuple after it.
+    If the instruction is the root, adds an empty tuple after it.
     """
     if not statement.root:
         return [_head(text, statement, definition, text.new_name(statement.name), "token[]")]
@@ -229,7 +229,7 @@ def send_or_recv(operands: int) -> Rewriting:
 
 
 def _operand_with_token(text: Text, statement: Statement) -> list[Edit]:
-    """Adds a token to the tuple shape written before the operand, if there is one."""
+    """Adds a token to the tuple shape written before the operand, if there is such a shape."""
     for start, end in operands_of(text.masked, statement):
         operand = text.masked[start:end]
         close = operand.rfind(")")
@@ -329,7 +329,7 @@ def device_id(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def scan(text: Text, statement: Statement) -> list[Edit] | None:
-    """Adds `num_carries` to a scan: at first, half of the operands of every scan were carries."""
+    """Adds `num_carries` to a scan: originally, half of the operands of every scan were carries."""
     if "num_carries" in statement.attributes:
         return None
     count = len(operands_of(text.masked, statement))
@@ -354,7 +354,7 @@ def extra_async_attributes(text: Text, statement: Statement) -> list[Edit] | Non
 
 
 def flat_async_shape(text: Text, statement: Statement) -> list[Edit] | None:
-    """Detects an asynchronous operation whose shape does not have a tuple of the operands."""
+    """Detects an asynchronous operation whose shape lacks a tuple of the operands' shapes."""
     if statement.opcode in OPS and statement.opcode != "async-start":
         return None
     shape = text.masked[slice(*statement.shape)]
@@ -367,9 +367,9 @@ def packed_nibbles(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def tuple_of_other_size(text: Text, statement: Statement) -> list[Edit] | None:
-    """Drops the shape of a tuple with more or fewer elements than operands.
+    """Drops the shape of a `tuple` if the shape has more or fewer elements than there are operands.
 
-    XLA ignored the shape and used the operands.
+    XLA ignored such a shape and used the shapes of the operands.
     """
     low, high = statement.shape
     shape = text.masked[low:high]
@@ -381,7 +381,7 @@ def tuple_of_other_size(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def topk(text: Text, statement: Statement) -> list[Edit] | None:
-    """Rewrites a topk that compares elements with a function, as topk did at first."""
+    """Rewrites a topk that uses a function to compare elements, as every topk originally did."""
     span = statement.attributes.get("to_apply")
     if span is None:
         return None

@@ -11,7 +11,8 @@ from hlotool.text.source.trivia import COMMENT
 
 __all__ = ["dense_literal", "plain_literal", "spaced_bits"]
 
-# The maximum number of elements, including zeros, of a sparse literal to rewrite as a dense one.
+# The maximum number of elements, including zeros, of a sparse literal that is rewritten as a dense
+# literal.
 _MOST_ELEMENTS = 1_000_000
 _ARRAY = re.compile(rf"{ARRAY}\s*+(?=[^\s,)])")
 _ARRAY_ALONE = re.compile(rf"{ARRAY}(?=\s*+[,)])")

@@ -16,7 +16,7 @@ from hlotool.text.source.derived import edited_source
 __all__ = ["LEGACY_CODE", "OldSpelling", "modernized", "old_spellings", "with_legacy_hints"]
 
 LEGACY_CODE = "W060"
-# Errors whose own hints name today's spelling.
+# Errors whose own hints contain today's spelling.
 _EXPLAINED = frozenset({"M023", "S046"})
 # The number of characters searched before and after an error, and the greatest distance from the
 # error at which the last searched line may end.
@@ -119,7 +119,7 @@ class _Spans:
 
 
 def modernized(source: Source) -> tuple[Source, list[Diagnostic]]:
-    """Returns the source in today's spelling, and a warning for each old spelling.
+    """Returns the source in today's spelling, and a warning for each rewritten spelling.
 
     All positions refer to the given source.
     """
@@ -142,7 +142,7 @@ def _warning(source: Source, spelling: OldSpelling) -> Diagnostic:
 def with_legacy_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """Adds hints about old spellings to the errors on the same lines.
 
-    If the first error has no hint, it gets one about an old spelling on another line, because an
+    If the first error has no hint, it gets a hint about an old spelling on another line, because an
     old spelling may cause errors on other lines. In a large file, only the part around the first
     error is searched.
     """

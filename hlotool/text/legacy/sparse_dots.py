@@ -63,11 +63,11 @@ class _Packing(NamedTuple):
 
     @property
     def per_number(self) -> int:
-        """The number of positions per number."""
+        """The number of positions that are packed into one number."""
         return _WIDTHS[self.positions.dtype] // self.bits
 
     def shape(self, dtype: str, *sizes: int) -> str:
-        """Returns the shape of the stored elements, with `sizes` for the packed dimension."""
+        """Returns the stored elements' shape, with `sizes` in place of the packed dimension."""
         dimensions = self.values.dimensions
         return Array(dtype, (*dimensions[: self.dimension], *sizes, *dimensions[self.dimension + 1 :])).text
 
@@ -88,7 +88,7 @@ def _packing(text: Text, descriptor: re.Match[str], operand: tuple[int, int], po
 
 
 def _dense(before: Instructions, packing: _Packing, values: str, positions: str) -> str:
-    """Adds the instructions that make an operand dense, and returns the name of the last one."""
+    """Adds the instructions that make an operand dense; returns the name of the dense array."""
     at, word, dtype = packing.dimension, packing.positions.dtype, packing.values.dtype
     size = packing.values.dimensions[at]
     numbers = packing.positions.dimensions[at]

@@ -1,8 +1,8 @@
 """Table of old spellings that XLA and its forks have used.
 
-A row has the old spelling, today's spelling, the last year of the old spelling, and a function that
-rewrites it. The row also has either a pattern, whose matches the function replaces, or an opcode,
-whose instructions the function rewrites.
+A row contains an old spelling, today's spelling, the last year of the old spelling, and a function.
+The row also contains either a pattern, whose matches the function replaces, or an opcode, whose
+instructions the function rewrites.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ Replacement = Callable[[Text, re.Match[str]], list[Edit] | None]
 
 
 class PatternSpelling(NamedTuple):
-    """An old spelling that a regular expression finds, in masked text that contains the keyword.
+    """An old spelling that is found with a regular expression.
 
-    Messages underline the whole match. `replace` returns the edits: an empty list if there is no
-    equivalent today, or None if the match is not an old spelling after all.
+    The masked text is searched only if it contains `keyword`. Messages underline the whole match.
+    `replace` returns the edits: an empty list if there is no equivalent today, or None if the match
+    is not an old spelling after all.
     """
 
     old: str
@@ -43,9 +44,9 @@ class PatternSpelling(NamedTuple):
 class OpcodeSpelling(NamedTuple):
     """An old form of the instructions with a given opcode.
 
-    `-start`, `-update` or `-done` stands for all opcodes with this suffix, and an empty string for
-    all opcodes. `rewrite` returns the edits: an empty list if there is no equivalent today, or None
-    if an instruction does not have the old form.
+    If `opcode` is `-start`, `-update` or `-done`, it stands for all opcodes with this suffix; if it
+    is empty, for all opcodes. `rewrite` returns the edits: an empty list if there is no equivalent
+    today, or None if an instruction does not have the old form.
     """
 
     opcode: str

@@ -102,7 +102,7 @@ def statements(text: str) -> Iterator[Statement]:
 
 
 def _partners(text: str) -> dict[int, int]:
-    """Returns the offset of the closing bracket for each opening one.
+    """Returns the offset of the closing bracket for each opening bracket.
 
     Excludes unclosed brackets and the brackets of dimensions and layouts.
     """
@@ -122,7 +122,7 @@ _VALUE = re.compile(r'"[^"]*+"|[^\s{},()]++(?:\([^()]*+\))?+')
 
 
 def _attributes(text: str, start: int, partners: dict[int, int]) -> tuple[dict[str, tuple[int, int]], int]:
-    """Returns the spans of the attributes that start at `start`, and the end of the last one."""
+    """Returns the spans of the attributes from `start` on, and the end of the last attribute."""
     spans: dict[str, tuple[int, int]] = {}
     while (attribute := _ATTRIBUTE.match(text, start)) is not None:
         at = attribute.end()
@@ -183,7 +183,7 @@ _KEYWORDS = {
 }  # fmt: skip
 _WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*+")
 _PLAIN_ARRAY = re.compile(rf"({TYPE})\[[ ]*+((?:[0-9]{{1,18}}+[ ]*+(?:,[ ]*+)?+)*+)\]")
-# The longest name that is looked up.
+# The maximum number of characters in a name that is looked up.
 _LONGEST_NAME = 10_000
 
 
@@ -233,7 +233,8 @@ class Text:
     def uses(self) -> dict[str, list[tuple[int, int]]]:
         """The spans of operands and control predecessors, by name.
 
-        The spans include percent signs; the names do not. Empty if no name must change.
+        The spans include percent signs; the names do not. There are no spans if no name must
+        change.
         """
         spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for statement in self.statements if self.new_names else ():
@@ -270,9 +271,9 @@ class Text:
         return defined[index] if index >= 0 else None
 
     def scope_of_name(self, statement: Statement) -> tuple[int, int]:
-        """Returns the range of text in which an instruction's name refers to it.
+        """Returns the range of text in which an instruction's name refers to that instruction.
 
-        The range ends at the next instruction with this name.
+        The range ends at the next instruction with the same name.
         """
         starts, _ = self._definitions[statement.name.removeprefix("%")]
         index = bisect_left(starts, statement.start) + 1

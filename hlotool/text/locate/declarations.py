@@ -28,7 +28,7 @@ _OPCODE = PartName("opcode")
 def has_header(text: str, computation: Computation) -> bool:
     """Returns whether the computation has a header in the text.
 
-    Inline computations, and computations that are not in the text, have none.
+    Inline computations, and computations that are not in the text, have no header.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply={ q = f32[] parameter(0) ROOT r = f32[] abs(q) } }"
@@ -68,7 +68,7 @@ def is_marked_entry(text: str, computation: Computation) -> bool:
 def computation_name_span(text: str, computation: Computation) -> tuple[int, int] | None:
     """Returns the offsets of a computation's name in its header, without the percent sign.
 
-    Returns None if the text has no header for it.
+    Returns None if the computation has no header in the text.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY /* the */ %e { ROOT p = f32[] parameter(0) }"
@@ -133,7 +133,7 @@ def signature_parameters(text: str, computation: Computation) -> list[tuple[int,
     first = min((x.start for x in computation.instructions if x.start >= 0), default=-1)
     if first < 0 or "->" not in text[computation.start : first]:
         return None
-    # The grammar accepts the header with an empty body.
+    # The grammar accepts a header that is followed by an empty body.
     header = text[computation.start : first] + "}"
     try:
         tree = parse_with_callbacks(ParseSession(ModuleBuilder(Source(header)), None, header), "headerless", node_callback)

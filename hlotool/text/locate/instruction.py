@@ -24,8 +24,8 @@ from hlotool.text.source.trivia import comment_spans, skip_trivia
 __all__ = ["SyntaxNode", "first_word", "locate", "locate_in_header", "node_callback"]
 
 _FIRST_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
-# Longer instructions are constants, which would take seconds to parse again. Diagnostics then point
-# to the first word.
+# Longer instructions are constants, which would take seconds to parse again. Diagnostics about them
+# point to the first word.
 _MAX_LENGTH = 500_000
 _PUNCTUATION = frozenset(("{", "}", "(", ")", "[", "]", ",", ":", "=", "->"))
 _BRACE = re.compile(r"[{}]")
@@ -52,7 +52,7 @@ class SyntaxNode:
         return next((part for part in self.parts if isinstance(part, SyntaxNode) and part.rule in rules), None)
 
     def entries(self) -> list[Any]:
-        """Returns the parts without brackets, commas and other punctuation."""
+        """Returns the parts that are not punctuation, such as brackets and commas."""
         if self._entries is None:
             self._entries = [part for part in self.parts if isinstance(part, SyntaxNode) or str(part) not in _PUNCTUATION]
         return self._entries
@@ -61,7 +61,7 @@ class SyntaxNode:
 def node_callback(rule: Any) -> Callable[[list[Any]], Any]:
     """Returns the callback that creates a node for a grammar rule.
 
-    Helper rules, which begin with an underscore, are inlined into their parent.
+    Helper rules, whose names begin with an underscore, are inlined into their parents.
     """
     name = str(rule.alias or rule.origin.name)
 
@@ -84,7 +84,7 @@ def _syntax_tree(text: str) -> SyntaxNode | None:
     """Returns the syntax tree of an instruction.
 
     Returns None if the text is not an instruction on its own, for example because it is nested in
-    the operands of another.
+    the operands of another instruction.
     """
     session = ParseSession(ModuleBuilder(Source(text)), None, text)
     try:
@@ -111,7 +111,7 @@ def locate(text: str, start: int, end: int, part_name: PartName) -> tuple[int, i
         return span
     first = skip_trivia(text, start)
     if part_name.word == "instruction" and not part_name.path:
-        # Avoids the grammar, since there may be a call for each of many nested instructions.
+        # Avoids the grammar, since a caller may locate thousands of nested instructions one by one.
         return first, max(first + 1, first + _end_of_last_token(text[first:end]))
     tree = _syntax_tree(text[first:end]) if end - first <= _MAX_LENGTH else None
     if tree is None:
@@ -148,9 +148,9 @@ def first_word(text: str, start: int) -> tuple[int, int]:
 def _fast_span(text: str, start: int, end: int, part_name: PartName) -> tuple[int, int] | None:
     """Returns the span of a part, or None if the grammar is needed to find it.
 
-    Reads lines that are spelled as XLA prints them, with the regular expression of the parser's
-    fast path. This is twenty times faster than the grammar, which matters if there are thousands of
-    diagnostics.
+    Uses the regular expression of the parser's fast path, which matches lines that are spelled as
+    XLA prints them. The expression is twenty times faster than the grammar, which matters if there
+    are thousands of diagnostics.
     """
     # The pattern reads to the end of the line, which is slow if many instructions share the line.
     ends_line = end >= len(text) or "\n" in text[max(end - 2, 0) : end + 1]
@@ -250,8 +250,8 @@ def _attribute(right: SyntaxNode, part_name: PartName) -> Any:
 def _entry(value: Any, path: tuple[str, ...]) -> Any:
     """Returns the entry of a value at a path.
 
-    Each step of the path is a number, a grammar rule or the key that an entry begins with. If an
-    entry is missing, returns the last one on the path that exists.
+    Each step of the path is a number, a grammar rule, or the key at the start of an entry. If an
+    entry is missing, returns the last existing entry on the path.
     """
     for entry in path:
         while isinstance(value, SyntaxNode) and value.rule in _WRAPPERS and len(value.parts) == 1:
@@ -267,7 +267,7 @@ def _entry(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _in_parentheses(value: SyntaxNode) -> SyntaxNode:
-    """Returns the first part in parentheses, including them, or the value if there is none."""
+    """Returns the first parenthesized part with its parentheses, or the value if it has none."""
     words = [str(part) if not isinstance(part, SyntaxNode) else "" for part in value.parts]
     if "(" not in words or ")" not in words:
         return value
@@ -283,7 +283,7 @@ def _has_key(part: Any, name: str) -> bool:
 def _header_value(text: str, start: int, rule: str) -> tuple[int, SyntaxNode | None]:
     """Returns the end and the syntax tree of the value in braces at `start`.
 
-    Cached, because a header may name thousands of buffers.
+    The result is cached, because diagnostics may refer to thousands of buffers in one header.
     """
     depth, end = 0, start
     for brace in _BRACE.finditer(text, start):

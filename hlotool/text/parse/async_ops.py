@@ -53,12 +53,12 @@ def desugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
 def wrapped_start(
     builder: ModuleBuilder, wrapped: OpDef, shape: Shape | None, attributes: list[Attribute], position: int
 ) -> tuple[AttributeSet, Computation]:
-    """Builds the hidden computation of `X-start`, and the attributes of its async-start.
+    """Builds the hidden computation of `X-start`, and the attributes of the async-start.
 
-    `shape` is the result shape of the start. The computation is not added to the module, its root
-    has no metadata, and the shape of the root is not checked. Operands and parts of the result that
-    only updates bind are taken from the computation that X calls, or are added when the updates are
-    parsed.
+    `shape` is the result shape of the async-start. The computation is not added to the module, its
+    root has no metadata, and the shape of the root is not checked. Operands and parts of the result
+    that are bound only by updates are taken from the computation that X calls, or are added when
+    the updates are parsed.
     """
     start = OPS["async-start"]
     if shape is None or not shape.is_tuple or len(shape.elements) < 2 or not shape.elements[0].is_tuple:
@@ -93,9 +93,9 @@ def wrapped_start(
 def annotate_wrapped(
     notes: SourceNotes[Computation, Instruction], attributes: AttributeSet, metadata: str | None, backend_config: str | None
 ) -> None:
-    """Moves the computation that a start calls with `calls=` to the start's thread.
+    """Moves the computation that an async-start calls with `calls=` to the thread of that op.
 
-    Also copies the start's annotations to the root of the computation.
+    Also copies the op's annotations to the root of the computation.
     """
     called: Computation = attributes["calls"]
     move_to_thread(called, attributes.get("async_execution_thread", "main"))
@@ -105,7 +105,7 @@ def annotate_wrapped(
 def annotate_root(
     notes: SourceNotes[Computation, Instruction], called: Computation, attributes: AttributeSet, metadata: str | None, backend_config: str | None
 ) -> None:
-    """Copies annotations of a start, update or done to the root of its computation, as XLA does."""
+    """Copies annotations from an async op to the root of its computation, as XLA does."""
     root = called.root
     copied = {name: attributes[name] for name in _COPIED if name in attributes}
     if not (copied or metadata or backend_config):
@@ -115,7 +115,7 @@ def annotate_root(
     annotated = Annotations(root.attributes.changed(copied), metadata or root.metadata_text, backend_config or root.backend_config)
     set_annotations(root, annotated)
     # The printer must write the original annotations. Otherwise, parsing the output would copy the
-    # new ones again, and, in a chain, to further roots.
+    # new annotations again, and, in a chain, to further roots.
     notes.set_written(root, written, annotated)
 
 
@@ -140,10 +140,10 @@ def move_to_thread(called: Computation, thread: str) -> None:
 
 
 def continuation_attributes(opcode: str, operands: list[Instruction], attributes: AttributeSet, wrapped: OpDef | None, position: int) -> AttributeSet:
-    """Returns the attributes of an update or done, including the computation of its start.
+    """Returns the attributes of an update or done op, including the computation of its start op.
 
-    In a loop, the start may come later in the text. The computation is then added after the whole
-    module has been read. Raises Violation if the attributes contradict those of the start.
+    In a loop, the start op may come later in the text. The computation is then added after the
+    whole module has been read. Raises Violation if the attributes contradict those of the start op.
     """
     if not operands:
         raise Violation("S013", position, f"'{opcode}' needs an async-start or async-update as its first operand")
@@ -175,6 +175,6 @@ def _callee(wrapped: OpDef, attributes: AttributeSet) -> Computation | None:
 
 
 def _operands_of(wrapped: OpDef, passed: Sequence[Shape], callee: Computation | None) -> list[Shape]:
-    """Returns the shapes of a wrapped instruction's operands; the start binds those in `passed`."""
+    """Returns the shapes of a wrapped op's operands; the start op passes those in `passed`."""
     needed = [p.shape for p in callee.parameters] if callee is not None else [UNBOUND] * wrapped.arity
     return [*passed, *needed[len(passed) :]]

@@ -42,16 +42,16 @@ _DEFINITION = re.compile(r"^[ \t]*+(?:(?:ROOT[ \t]++)?+%?+([A-Za-z0-9_.\-]++)[ \
 # The beginning of a computation.
 _HEADER = re.compile(r"^[ \t]*+(?:ENTRY[ \t]++)?+%?+([A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+[({]", re.MULTILINE)
 
-# The maximum number of names compared with a misspelled one, and of comparisons per module. A
-# comparison takes about 20 microseconds.
+# The maximum number of names that are compared with a misspelled name, and the maximum number of
+# comparisons per module. A comparison takes about 20 microseconds.
 _MOST_COMPARED = 1000
 _MOST_COMPARISONS = 10_000
 
-# The maximum number of leaves of inferred tuples in a short module; a longer module may have one
-# more per character.
+# The maximum number of leaves in the inferred tuples of a module, in addition to one leaf for each
+# character of its text.
 _MIN_INFERRED = 1 << 17
-# The maximum number of nested tuples and leaves of inferred tuples in any module: 40 nested tuples
-# can have 2^40 elements.
+# The maximum number of leaves and nested tuples in the inferred tuples of any module: 40 nested
+# tuples can have 2^40 elements.
 _MAX_NESTED = 5_000_000
 
 MAX_DIAGNOSTICS = 100
@@ -106,15 +106,15 @@ class ModuleBuilder:
         self.source = source
         self.strict = strict
         self.module = Module("", source)
-        # Computations by name: first those that the text can refer to, then all, with inline
-        # bodies.
+        # Computations by name: `computations` holds those that the text can refer to, and `named`
+        # holds all of them, including inline bodies.
         self.computations: dict[str, Computation] = {}
         self.named: dict[str, Computation] = {}
         self.inline_bodies: list[Computation] = []
         # True if a computation has a name that was given to an inline body.
         self.has_clashes = False
         self.counters: dict[str, int] = {}
-        # Names of computations with errors. Calls to them are not reported.
+        # Names of computations with errors. Calls to these computations are not reported.
         self.broken: set[str] = set()
         self.scopes: list[Scope] = []
         self.diagnostics: list[Diagnostic] = []
@@ -123,8 +123,8 @@ class ModuleBuilder:
         # True if the grammar has rejected a part of the text.
         self.has_syntax_errors = False
         self.has_origins = False
-        # Async updates and dones whose start is in another computation, with their opcodes'
-        # offsets.
+        # Async update and done ops whose start op is in another computation, with the offsets of
+        # their opcodes.
         self.unbound: dict[Instruction, int] = {}
         # Reported errors about names: code, message and computation.
         self.known_errors: set[tuple[str, str, str]] = set()
@@ -132,9 +132,10 @@ class ModuleBuilder:
         self._owners: dict[str, Computation] = {}
         self._owners_of = 0
         self._comparisons = 0
-        # The names of all computations after the first reference to a missing computation.
+        # The names of the computations that begin after the first reference to a missing
+        # computation.
         self._headers: frozenset[str] | None = None
-        # The total numbers of leaves, and of tuples and leaves, in the tuples with inferred shapes.
+        # The numbers of leaves, and of tuples and leaves together, in tuples with inferred shapes.
         self._leaves = 0
         self._nested = 0
         # True while a segment is parsed for the fast path: Violations are then raised, not
@@ -165,7 +166,7 @@ class ModuleBuilder:
     def report_violation(self, violation: Violation, position: int, end: int = -1) -> None:
         """Reports a Violation at its offset, or else at `position`.
 
-        `end` defaults to the end of the word there.
+        `end` defaults to the end of the word at that offset.
         """
         text, start = self.source.text, violation.at if isinstance(violation.at, int) else position
         word = _WORD.match(text, start)
@@ -207,7 +208,7 @@ class ModuleBuilder:
         """Opens a computation; `result` is the result shape of its signature, at `result_position`.
 
         An unnamed computation, such as an inline body, is called `_`, as in XLA. Diagnostics do not
-        name it.
+        show this name.
         """
         if is_entry:
             if self.entry_position >= 0:
@@ -254,7 +255,7 @@ class ModuleBuilder:
         self._add_computation(scope, inline=False)
 
     def _add_computation(self, scope: Scope, *, inline: bool) -> None:
-        """Adds the innermost computation to the module; it must be complete."""
+        """Adds the innermost computation, which must be complete, to the module."""
         computation = scope.computation
         self.scopes.pop()
         if inline:
@@ -265,7 +266,7 @@ class ModuleBuilder:
             note = f"the first definition is at {self.location(first.start)}"
             self.report("S005", computation.start, f"computation '{computation.name}' is defined twice", notes=(note,))
         if scope.is_faulty or scope.broken:
-            # Its parameters and its result are uncertain.
+            # The parameters and the result of the computation are uncertain.
             self.broken.add(computation.name)
         else:
             if not inline:
@@ -287,7 +288,10 @@ class ModuleBuilder:
             self.report("S021", start, f"parameter number {missing} is missing, but there is a parameter number {max(scope.numbers)}", end=end)
 
     def text_start(self, start: int) -> int:
-        """Skips whitespace: instructions from the fast path start at the beginning of a line."""
+        """Returns the offset after the whitespace at `start`.
+
+        Instructions from the fast path start at the beginning of a line.
+        """
         text = self.source.text
         while start < len(text) and text[start] in " \t\r\n":
             start += 1
@@ -434,10 +438,10 @@ def _missing_computation(builder: ModuleBuilder, name: str, position: int) -> tu
 
 
 def _bind_continuations(builder: ModuleBuilder) -> None:
-    """Sets the called computation of asynchronous operations that continue in loops.
+    """Sets the called computations of asynchronous operations that continue in loops.
 
-    This is the computation that the start calls. Reports operations that name a different
-    computation.
+    Each of them calls the same computation as its start op. Reports operations that are written
+    with a different computation.
     """
     for x, called in bind_continuations(builder.module, builder.unbound):
         message = f"'{x.op.name}' calls '{x.called[0].name}', but its start calls '{called.name}'"
@@ -455,9 +459,9 @@ def _check_aliases(builder: ModuleBuilder) -> None:
 
 
 def _empty_computation() -> Computation:
-    """Returns the entry of a module without any readable computation.
+    """Returns an entry computation for a module without any readable computation.
 
-    It has no parameters and returns an empty tuple.
+    The computation has no parameters and returns an empty tuple.
     """
     computation = Computation("main")
     computation.root = make_instruction("nothing", "tuple")

@@ -49,7 +49,7 @@ BROKEN = _Sentinel("broken")
 """The value of a rule whose error has been reported."""
 
 OPENED = _Sentinel("opened")
-"""The value of a computation's opening line; error recovery counts these on the stack."""
+"""The value of a computation's opening line; error recovery counts these values on the stack."""
 
 Children = list[Any]
 _STRUCTURE: dict[str, Callable[[Children], Any]] = {}
@@ -67,7 +67,7 @@ def _rule(*names: str) -> Callable[[Callable[[Children], Any]], Callable[[Childr
 
 
 def _guarded(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
-    """Wraps a function to report a Violation and return BROKEN, so that parsing continues."""
+    """Wraps a function so that it reports a Violation and returns BROKEN instead of raising it."""
 
     def call(children: Children) -> Any:
         if BROKEN in children:

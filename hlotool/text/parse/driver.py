@@ -1,7 +1,7 @@
 """Feeds tokens to Lark's automaton and recovers after syntax errors.
 
-After an error, parsing continues at the next line that can start an instruction, a computation or
-its closing brace.
+After an error, parsing continues at the next line that can begin an instruction, or begin or end a
+computation.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class HloParser:
     def start(self, text: str, rule: str, automaton: _Parser | None = None) -> Any:
         """Returns Lark's interactive parser, before the first token of `text`.
 
-        Pass an automaton to use callbacks other than the usual ones.
+        Pass an automaton to use callbacks other than the parser's own.
         """
         thread = LexerThread(self.lexer, LexerState(TextSlice(text, 0, len(text))))
         return (automaton or self._automaton).parse(thread, rule, start_interactive=True)
@@ -80,7 +80,7 @@ def _feed(interactive: Any, seen: list[tuple[int, int, str]] | None = None) -> A
             seen.append((token.start_pos, token.end_pos, token.type))
         state.feed_token(token)
     end = Token("$END", "", len(thread.state.text.text), 1, 1)
-    # Here, too, `previous_end` must be the end of the previous token: the last one in the text.
+    # Here, too, `previous_end` must be the end of the previous token: the last token in the text.
     ACTIVE.session.previous_end = ACTIVE.session.token_end
     return state.feed_token(end, True)
 
@@ -119,8 +119,8 @@ def parse_with_callbacks(session: Any, rule: str, factory: CallbackFactory) -> A
 def tokens_with_callbacks(session: LexerSession, rule: str, factory: CallbackFactory) -> list[tuple[int, int, str]]:
     """Returns all tokens of the session's text, each as (start, end, terminal).
 
-    `factory` returns the callbacks, which see the same tokens. After an error, skips to the next
-    line that can begin an instruction or a computation.
+    `factory` returns the callbacks, which receive the same tokens. After an error, skips to the
+    next line that can begin an instruction or a computation.
     """
     parser, text = shared_parser(), session.text
     previous = getattr(ACTIVE, "session", None)
@@ -189,7 +189,7 @@ def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> No
                 body = _last_state(state, state.parse_conf.states, "FAST_RUN")
                 position = _report(session, error, accepts, in_body=body >= 0, begins=body == len(state.state_stack) - 1)
                 if session.builder.named and body < 0 and session.text.startswith("HloModule", position):
-                    # A second module begins here; its errors do not belong to this one.
+                    # A second module begins here; its errors do not belong to the first module.
                     return
                 resumed = _recover(session, state, thread, position, resumed)
                 if resumed < 0 and not session.builder.named and not session.builder.scopes and rule == "module":
@@ -212,7 +212,7 @@ def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> No
 def _report(session: ParseSession, error: UnexpectedInput, accepts: frozenset[str], *, in_body: bool, begins: bool) -> int:
     """Reports a syntax error and returns the offset of the unexpected token.
 
-    `begins` is true if an instruction could begin there.
+    `begins` is true if an instruction could begin at that offset.
     """
     text = session.text
     session.builder.has_syntax_errors = True
@@ -254,8 +254,8 @@ _RESUME_LINE = re.compile(
 )
 # The name of an instruction, even if the rest of the line is wrong.
 _NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
-# Codes of errors right after a word. Their messages point to the word: for example, a module
-# without a name, or a key without a valid value.
+# Codes of errors right after a word, such as a module without a name or a key without a valid
+# value. Messages with these codes point to the word.
 _ABOUT_WORD_BEFORE = frozenset({"M019", "M023", "S017", "S042", "S048"})
 _LONGEST_WORD = 200
 _WORD_BEFORE = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?(?=[A-Za-z0-9_.\-]+[ \t]*\Z))?[A-Za-z0-9_.\-]+=?\s*\Z")

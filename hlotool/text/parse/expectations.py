@@ -84,8 +84,8 @@ _WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*=?|-?[0-9][0-9A-Za-z_.+\-]*|\"(?
 # The word before an error, and the equals sign after it, if any.
 _BEFORE = re.compile(r"([A-Za-z_][A-Za-z0-9_\-]*+)(=?+)[ \t]*+\Z")
 _CONTEXT = 80
-# A word and its opening bracket; the error is at the bracket or after it. An opcode follows the end
-# of a shape or an equals sign.
+# A word and its opening bracket; the error is at the bracket or after it. An opcode follows an
+# equals sign or the end of a shape.
 _OPENED = re.compile(r"(?P<before>[\])}=][ \t]+)?(?<![A-Za-z0-9_.\-%])(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*)(?P<bracket>[\[(])[ \t]*\Z")
 _PUNCTUATION = frozenset("{}()[],:=#%\"'/")
 

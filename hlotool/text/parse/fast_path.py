@@ -40,8 +40,8 @@ class FastPath(RunReader):
         self.formatted_runs: dict[int, int] = {}
         self.newline = "\r\n" if _CARRIAGE_RETURN.match(builder.source.text) else "\n"
         self.parts: LineParts = None  # type: ignore[assignment]  # set by `attach`
-        # The computations that were read in one piece, by name; and the computations of another
-        # parse that can be reused.
+        # The computations that were read in one piece, by name; and another parse, whose
+        # computations can be reused.
         self.whole: dict[str, WholeComputation] = {}
         self.earlier: EarlierParse | None = None
         self._header: tuple[str, list[tuple[int, str, Any]], str | None, int] | None = None
@@ -49,14 +49,14 @@ class FastPath(RunReader):
     def attach(self, session: ParseSession, known: FastPath | None = None) -> None:
         """Connects the fast path to its session.
 
-        Reuses everything that `known`, the path of another parse, has already read.
+        Reuses everything that `known`, the fast path of another parse, has already read.
         """
         self.parts = LineParts(self.builder, session, known.parts if known is not None else None)
         if known is not None:
             self.earlier = EarlierParse(known.builder, known.whole, self.builder)
 
     def close(self) -> None:
-        """Breaks reference cycles: the path and its module are freed as soon as they are unused.
+        """Breaks reference cycles, so that the path and its module are freed when they are unused.
 
         Other parses can still reuse the values that the path has read.
         """
@@ -170,7 +170,7 @@ class FastPath(RunReader):
         return end
 
     def _skip_users_of_broken(self, text: str, position: int) -> int:
-        """Skips lines whose only fault is a broken operand; marks the instructions as broken."""
+        """Skips lines whose only fault is a broken operand; marks their instructions as broken."""
         match, scope = self.patterns.line.match, self.builder.scope
         while (line := match(text, position)) is not None and not (line[2] and scope.root_position >= 0):
             if not self.parts.mark_user_of_broken(line, scope):

@@ -1,4 +1,4 @@
-"""Hints for text that does not parse, perhaps because it is not one module in today's spelling.
+"""Hints for text that does not parse, perhaps because it is not a single module in today's form.
 
 The hints depend on the whole text, so they are computed only after an error.
 """

@@ -89,9 +89,9 @@ def _resolve_operand(builder: ModuleBuilder, operand: Any) -> Instruction:
 
 
 def _named_operands(builder: ModuleBuilder, operands: list[Any]) -> list[Any]:
-    """Returns the operands, leaving out those that are only a shape.
+    """Returns the operands, leaving out those that are only shapes.
 
-    In a module, XLA skips shapes without a name; in a single instruction, they are operands.
+    In a module, XLA skips shapes without a name; in a single instruction, such shapes are operands.
     """
     if builder.single_instruction and len(builder.scopes) == 1:
         return operands
@@ -143,8 +143,8 @@ def _free_name(builder: ModuleBuilder, name: str) -> str:
 def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction], attributes: AttributeSet) -> Shape:
     """Returns the shape of an instruction.
 
-    This is the written shape, or the inferred shape if none is written or XLA ignores it. Raises
-    Violation for everything that XLA's parser rejects.
+    This is the written shape, or the inferred shape if no shape is written or XLA ignores the
+    written shape. Raises Violation for everything that XLA's parser rejects.
     """
     operand_shapes = tuple([x.shape for x in operands])
     require_operand_count(op, len(operands))
@@ -186,7 +186,7 @@ def add_instruction(
     return instruction
 
 
-# Codes of errors about names. They are reported only once, not for each use of the name.
+# Codes of errors about names. Each such error is reported once, not for each use of the name.
 _ABOUT_NAMES = frozenset({"S002", "S026", "S027", "A028"})
 
 
@@ -306,7 +306,7 @@ def needs_operands(op: OpDef) -> bool:
 
 
 def _ends_transfer(op: OpDef) -> bool:
-    """Returns whether the opcode completes a transfer, and must have the channel of its operand."""
+    """Returns whether the opcode completes a transfer, so that it needs its operand's channel."""
     return op.done_of is not None and "channel_id" in op.attributes
 
 
@@ -339,8 +339,8 @@ def _add_hidden_computation(
 def _wrapped_shape(root: Instruction) -> Shape:
     """Returns the result shape of a wrapped instruction.
 
-    The shape written on the start may have only the first parts of the result. Raises Violation for
-    everything that XLA's parser rejects.
+    The shape written on the start op may have only the first parts of the result. Raises Violation
+    for everything that XLA's parser rejects.
     """
     if any(operand.shape is UNBOUND for operand in root.operands):
         return root.shape

@@ -50,7 +50,7 @@ class HloLexer(Lexer):
     """A contextual lexer: in each parser state, it tries only accepted terminals, in Lark's order.
 
     Lark's own contextual lexer compiles an alternation for each set of accepted terminals, which
-    takes longer than most parses. This one compiles each terminal once, on first use.
+    takes longer than most parses. This lexer compiles each terminal once, on first use.
     """
 
     def __init__(self, grammar: Grammar) -> None:
@@ -247,7 +247,7 @@ def shape_before(text: str, at: int) -> int:
 
 
 def entry_start(text: str, at: int, number: int) -> int:
-    """Returns the start of entry `number` of the first list in braces after `at`, or else `at`.
+    """Returns the start of entry `number` in the first braced list after `at`, or else `at`.
 
     >>> entry_start("constraints={f32[2,3]{1,0}, f32[4]{0}}", 0, 1)
     28

@@ -102,7 +102,7 @@ class LineParts:
         return attributes, has_pending(attributes) or not op.operand_defaults.keys().isdisjoint(attributes)
 
     def _marked_operands(self, references: str, scope: Scope) -> tuple[tuple[Instruction, ...], int]:
-        """Returns operands with index marks between them, and their spelling."""
+        """Resolves operands with index marks between them; returns the operands and the spelling."""
         operand_names = self.patterns.index_mark.sub("", references).split(", %")
         operands = tuple([scope.names[name] for name in operand_names])
         return operands, PRINTED if marked_operands(operand_names) == f"%{references}" else OTHERWISE
@@ -117,7 +117,7 @@ class LineParts:
         return resolved, spelling if is_same else spelling & FORMATTED
 
     def _operands(self, text: str, scope: Scope) -> tuple[tuple[Instruction, ...], int]:
-        """Returns operands written without percent signs or with shapes, and their spelling."""
+        """Resolves operands without percent signs or with shapes; returns them and the spelling."""
         if not scope.odd_names:
             try:
                 plain = tuple([scope.names[name] for name in text.split(", ")])
@@ -149,8 +149,8 @@ class LineParts:
     def mark_user_of_broken(self, line: re.Match[str], scope: Scope) -> bool:
         """Marks the instruction of a line as broken if its only fault is a broken operand.
 
-        Returns whether this is the case. The error in the operand has been reported, so this
-        instruction needs no report.
+        Returns whether the instruction was marked. The error in the operand has been reported, so
+        the instruction needs no report.
         """
         _, _, percent, name, head, references, others, attribute_text, _, config, _ = line.groups()
         if name in scope.names or name in self.patterns.reserved or (scope.odd_names and not percent):
@@ -163,7 +163,7 @@ class LineParts:
         except (KeyError, NeedsGrammar, Violation, ValueError):
             return False
         first = next((operand for operand in names if operand not in scope.names), None)
-        # An instruction that uses itself is a different error.
+        # An instruction that uses itself has a different error.
         if first not in scope.broken or name in names:
             return False
         scope.broken.add(name)

@@ -102,7 +102,7 @@ _TYPES = _by_word(
 
 
 def meant_opcode(word: str) -> str | None:
-    """Returns the opcode that was probably meant by an unknown one, or None.
+    """Returns the opcode that was probably meant by an unknown word, or None.
 
     >>> meant_opcode("stablehlo.dot_general"), meant_opcode("paramter"), meant_opcode("zzzz")
     ('dot', 'parameter', None)
@@ -125,7 +125,7 @@ def opcode_hint(word: str) -> str:
 
 
 def meant_type(word: str) -> str | None:
-    """Returns the element type that was probably meant by an unknown one, or None.
+    """Returns the element type that was probably meant by an unknown word, or None.
 
     >>> meant_type("float32"), meant_type("F32"), meant_type("f23"), meant_type("zork")
     ('f32', 'f32', 'f32', None)

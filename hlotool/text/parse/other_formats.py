@@ -76,8 +76,8 @@ _BINARY = OtherFormat("binary data, perhaps a serialized module", _BYTES, _DUMP)
 def describe_other_format(text: str, *, may_be_binary: bool = True) -> OtherFormat | None:
     """Returns the format of text that does not begin with HloModule, or None if it may be HLO.
 
-    Comments and metadata of HLO may have bytes that are not UTF-8, so `may_be_binary` is False if
-    the text begins like a computation.
+    Comments and metadata of HLO may contain bytes that are not UTF-8, so `may_be_binary` is False
+    if the text begins like a computation.
 
     >>> describe_other_format("module @jit_f attributes {mhlo.num_partitions = 1 : i32} {").name
     'MLIR, such as StableHLO'

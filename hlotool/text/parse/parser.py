@@ -39,8 +39,8 @@ __all__ = [
 _MODULE = re.compile(rf"{TRIVIA}HloModule(?![A-Za-z0-9_.\-:=])")
 _HEADERLESS = re.compile(rf"{TRIVIA}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?[A-Za-z_][A-Za-z0-9_.\-]*+:?{TRIVIA}\{{)")
 _SEPARATOR = re.compile(r"^// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
-# Surrogates that decoding never produces. The others are surrogate escapes of bytes that are not
-# UTF-8.
+# Surrogates that decoding never produces. All other surrogates are surrogate escapes of bytes that
+# are not UTF-8.
 _LONE_SURROGATE = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
 # The prefix that glog, Abseil or TensorFlow writes before each line of a dump in a log.
 _LOG_PREFIX = re.compile(r"^(?:[IWEF]\d{4} \d\d:\d\d:[\d.]+ +\d+|\d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+: [IWEF](?: +\d+)?) +[^\]\s]+:\d+\] ?", re.MULTILINE)
@@ -53,7 +53,7 @@ def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True,
     `diagnostics` attribute lists all errors. No other exception is raised. With `strict=False`,
     unknown opcodes and attributes are kept, any text yields a module, and all diagnostics are in
     `module.diagnostics`. With `legacy=True`, old spellings that earlier versions of XLA wrote are
-    also accepted, and `module.diagnostics` contains a warning for each.
+    also accepted, and `module.diagnostics` contains a warning for each of these spellings.
 
     >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry.root.shape.text
     'f32[2]{0}'
@@ -269,7 +269,7 @@ def decoded(text: str | bytes) -> str:
     """
     text = as_text(text)
     if _LOG_PREFIX.match(text):
-        # Spaces keep the columns of the file.
+        # With spaces in place of the prefixes, columns stay the same as in the file.
         text = _LOG_PREFIX.sub(lambda match: " " * len(match[0]), text)
     return text
 

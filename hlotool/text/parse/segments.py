@@ -63,7 +63,7 @@ class SegmentCache:
         self.values.update({key: value for key, value in other.values.items() if key[0] not in _CALLED})
 
     def close(self) -> None:
-        """Drops everything but the values."""
+        """Drops everything except the values."""
         self.shapes.close()
         self._direct.clear()
         self.session.fast_path = None

@@ -47,7 +47,7 @@ _TOKEN_OF_RULE = _TokenOfRule(
 class LexerSession:
     """The lexer's part of the state: the text, and the ends of the last two tokens.
 
-    `token_end` is the end of the last token, and `previous_end` the end of the token before.
+    `token_end` is the end of the last token, and `previous_end` is the end of the token before it.
     """
 
     __slots__ = ("attribute_tokens", "fast_path", "previous_end", "text", "token_end")

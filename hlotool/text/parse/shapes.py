@@ -24,8 +24,8 @@ def shape(text: str | Shape) -> Shape:
     """Returns the shape that a string describes.
 
     The shape may be an array, a tuple, a token or a buffer, with or without layouts. A Shape object
-    is returned unchanged, so that functions can accept both. Raises ParseError if the string does
-    not describe a shape, and TypeError for anything other than a string or a Shape.
+    is returned unchanged, so that functions can accept either type. Raises ParseError if the string
+    does not describe a shape, and TypeError for anything other than a string or a Shape.
 
     >>> shape("bf16[2,3]{1,0}").dimensions
     (2, 3)

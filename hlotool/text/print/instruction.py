@@ -28,8 +28,8 @@ __all__ = ["DROPPED_KINDS", "InstructionWriter", "OwnNames", "as_written", "is_w
 # XLA parses attributes of these kinds but then drops them, so its own output may not parse.
 DROPPED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
 _COMMON_IN_ORDER = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
-# A field of backend configurations. If it is empty, XLA also removes it with a regular
-# expression.
+# A field of backend configurations. If the field is empty, XLA removes it with a regular expression
+# like this one.
 _QUEUES = '"wait_on_operation_queues"'
 _EMPTY_QUEUES = re.compile(_QUEUES + r"[ \t\n\f\r]*:[ \t\n\f\r]*\[[ \t\n\f\r]*\][ \t\n\f\r]*,")
 _MAX_COMPACT_OPERANDS = 4
@@ -82,9 +82,9 @@ class InstructionWriter:
 
     @classmethod
     def with_own_names(cls, module: Module, options: PrintOptions, names: dict[Instruction, str] | None = None) -> InstructionWriter:
-        """Returns a writer that keeps all names except those in `names`.
+        """Returns a writer that keeps all names except those of the instructions in `names`.
 
-        It does not print called computations.
+        The writer does not print the bodies of called computations.
         """
         return cls(module, options, names or OwnNames(), OwnNames(), None, lambda computation, level: computation.name)
 
@@ -128,10 +128,10 @@ class InstructionWriter:
         return self._attributes(x.op, x, level, skip_called=skip_called) + self._common(x)
 
     def sugared(self, x: Instruction) -> Instruction | None:
-        """Returns the wrapped instruction of an async operation printed with syntactic sugar.
+        """Returns the instruction wrapped by an async op that is printed with syntactic sugar.
 
-        Such an operation is printed as `X-start`, `X-update` or `X-done`. Returns None for all
-        other instructions.
+        Such an op is printed as `X-start`, `X-update` or `X-done`. Returns None for all other
+        instructions.
         """
         if not x.op.name.startswith("async-") or not self.options.syntax_sugar_async_ops or not x.called:
             return None
@@ -221,9 +221,9 @@ class InstructionWriter:
         return texts[0] if kind == "Computation" else CODECS[kind].write(tuple(texts), self.style)
 
     def _sugared_attributes(self, x: Instruction, wrapped: Instruction, level: int) -> list[str]:
-        """Returns the attributes of a start printed with syntactic sugar.
+        """Returns the attributes of a start op that is printed with syntactic sugar.
 
-        These are its thread, the attributes of the wrapped instruction, and the start's other
+        These are the op's thread, the attributes of the wrapped instruction, and the op's other
         attributes.
         """
         parts = []
@@ -235,7 +235,7 @@ class InstructionWriter:
         if "frontend_attributes" in own and "frontend_attributes" in x.attributes:
             own = AttributeSet({k: v for k, v in own.items() if k != "frontend_attributes"})
         for name in _COMMON_IN_ORDER:
-            # XLA prints the statistics of the start twice, which does not parse.
+            # XLA prints the statistics of the start op twice, although such text does not parse.
             if name in own and (name not in x.attributes or (name == "statistics" and not self.options.lossless)):
                 parts += self._common_attribute(own, name)
         parts += self._result_accuracy(own)
@@ -306,7 +306,7 @@ class InstructionWriter:
         return [f", result_accuracy={self._value_text('ResultAccuracy', value)}"]
 
     def metadata(self, text: str) -> str | None:
-        """Returns the metadata to print for an instruction's metadata `text`, or None."""
+        """Converts an instruction's metadata for output; returns None if none is to be printed."""
         options = self.options
         if options.lossless and not options.print_metadata_only_op_name and not options.print_inline_stack_frames:
             return text
@@ -336,7 +336,7 @@ class InstructionWriter:
             shown = _EMPTY_QUEUES.sub("", value) if _QUEUES in value else value
             text = text if shown is text else printed_string(shown)
         if self.options.sort_backend_config and text.startswith("{"):
-            # Imported on use, because json adds 2 ms to the startup time and few callers sort.
+            # Imported on use, because json adds 2 ms to the startup time and few callers sort the keys.
             json = import_module("json")
             try:
                 return str(json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")))

@@ -20,11 +20,11 @@ class PrintOptions:
     False
     """
 
-    lossless: bool = option(True, "Keep the order and names of the source, and every bit of numbers.")
+    lossless: bool = option(True, "Keep the order and names of the source, and every bit of its numbers.")
     print_large_constants: bool = option(True, "Print large constants in full instead of as {...}.")
     print_only_essential_constants: bool = option(False, "Print the values of constants only if they are all 0, all 1, or integers.")
     print_metadata: bool = option(True, "Print metadata and stack frame tables.")
-    print_metadata_only_op_name: bool = option(False, "Print only op_name of metadata.")
+    print_metadata_only_op_name: bool = option(False, "Print only the op_name of metadata.")
     print_backend_config: bool = option(True, "Print backend_config.")
     sort_backend_config: bool = option(False, "Sort the keys of backend_config.")
     print_infeed_outfeed_config: bool = option(True, "Print infeed_config and outfeed_config.")
@@ -32,7 +32,7 @@ class PrintOptions:
     print_result_shape: bool = option(True, "Print result shapes.")
     print_operand_shape: bool = option(False, "Print the shapes of operands.")
     print_operand_names: bool = option(True, "Print the names of operands.")
-    print_operand_index_annotation_interval: int = option(5, "Number every Nth operand with /*index=N*/; 0 numbers none.", "count")
+    print_operand_index_annotation_interval: int = option(5, "Number every Nth operand with /*index=N*/; 0 turns the numbers off.", "count")
     print_ids: bool = option(True, "Print the names of the module and computations, and the suffixes of instruction names.")
     print_program_shape: bool = option(True, "Print the signatures of computations.")
     print_percent: bool = option(True, "Print % before names.")

@@ -40,8 +40,8 @@ _DEFAULT_LAYOUT_UNLESS = (
     ("replica_count", 1),
     ("num_partitions", 1),
 )
-# Limits for computations that are printed inside one another. Their number can grow exponentially
-# with the size of the module.
+# Limits for computations that are printed inside one another. The number of such computations can
+# grow exponentially with the size of the module.
 _MAX_BODY_DEPTH = 100
 _MAX_BODIES = 1_000_000
 _NEW_LINE = "\n"
@@ -56,7 +56,7 @@ def to_text(module: Module, options: PrintOptions = _LOSSLESS) -> str:
 
     By default, parsing the text yields the same module again, in hlotool and in XLA. With
     `PrintOptions.xla_default()`, the text equals XLA's output byte for byte. Raises HlotoolError if
-    called computations are printed in full and nest too deeply.
+    called computations are printed in full and are nested too deeply, or if there are too many.
 
     >>> from hlotool.text.parse.parser import parse
     >>> print(to_text(parse("ENTRY e { ROOT p = s32[] parameter(0) }")), end="")
@@ -99,8 +99,8 @@ class ModulePrinter:
         self.writer = InstructionWriter(module, options, names, computation_names, self.frames, self._nested_body)
         self.indent = "  " * options.indent_amount
         self.nested = 0
-        # Caches of printed text: attribute sets by identity (or an opcode's defaults), and shapes
-        # in signatures.
+        # Caches of printed text: attribute sets by identity, the default attributes of opcodes, and
+        # shapes in signatures.
         self.texts: dict[int | OpDef, str] = {}
         self.notes_are_current = module.notes.are_current()
         self.plans: Memo[OpDef, _AttributePlan] = Memo(_AttributePlan)
@@ -149,9 +149,9 @@ class ModulePrinter:
     def respelled(self) -> set[int]:
         """The identities of the attribute sets that are not printed as the source spells them.
 
-        Sets with control predecessors need no check: they are replaced when the predecessors are
-        resolved, so no instruction has the set that was read. Nor do sets of opcodes with
-        attributes that follow from operands or results: computations with such opcodes have no
+        Two kinds of sets need no check. Sets with control predecessors are replaced when the
+        predecessors are resolved, so no instruction has the set that was read. Some opcodes have
+        attributes that follow from operands or results; computations with such opcodes have no
         spans.
         """
         return {
@@ -253,7 +253,7 @@ class ModulePrinter:
     # ---- computations ---------------------------------------------------------------------------
 
     def computation(self, computation: Computation, level: int, *, nested: bool) -> str:
-        """Returns the text of a computation up to its closing brace, without a line end."""
+        """Returns the text of a computation, without a line end after the last line."""
         options, writer = self.options, self.writer
         indent = "  " * level
         if options.lossless:
@@ -281,12 +281,14 @@ class ModulePrinter:
     def _nested_body(self, computation: Computation, level: int) -> str:
         """Returns the text of a called computation that is printed in full.
 
-        Raises HlotoolError if there are too many of them, or if they nest too deeply.
+        Raises HlotoolError if too many computations are printed in this way, or if they are nested
+        too deeply.
         """
         self.nested += 1
         if level > _MAX_BODY_DEPTH or self.nested > _MAX_BODIES:
             message = (
-                f"called computations nest too deeply or too often to be written in full (over {_MAX_BODY_DEPTH} levels or {_MAX_BODIES:,} bodies)"
+                "called computations are nested too deeply or occur too often to be printed in full"
+                f" (over {_MAX_BODY_DEPTH} levels or {_MAX_BODIES:,} bodies)"
             )
             raise HlotoolError(f"{message}; print only their names instead")
         return self.computation(computation, level, nested=True)
@@ -340,10 +342,10 @@ def _as_written(module: Module, computation: Computation) -> tuple[list[Instruct
 
 
 def _compacted(order: list[Instruction], root: Instruction) -> dict[Instruction, tuple[Instruction, str]]:
-    """Maps each get-tuple-element to print as a suffix (`t#1`) to the tuple and the suffix.
+    """Maps each get-tuple-element that is printed as a suffix (`t#1`) to its tuple and suffix.
 
-    An element keeps its line if it has no users, or if it is the root, has other attributes or is a
-    control predecessor.
+    A get-tuple-element keeps its own line if it has no users, if it is the root or a control
+    predecessor, or if it has attributes other than `index`.
     """
     used = {operand for x in order for operand in x.operands}
     predecessors = {before for x in order for before in x.attributes.get("control-predecessors") or ()}

@@ -1,1 +1,1 @@
-"""Tools for text: reading files, whitespace and comments, index marks, and names of parts."""
+"""Text utilities: file reading, whitespace and comments, index marks, and part names."""

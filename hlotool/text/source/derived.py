@@ -72,7 +72,10 @@ class DerivedSource(Source):
         return self.original.line_text(line)
 
     def original_edits(self, edits: Iterable[Edit]) -> tuple[Edit, ...] | None:
-        """Translates edits to the original; returns None unless all are within copied text."""
+        """Translates edits to offsets in the original.
+
+        Returns None unless every edit lies within copied text.
+        """
         moved = []
         for edit in edits:
             k = max(0, bisect_right(self._lows, edit.start) - 1)

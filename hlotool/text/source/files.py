@@ -45,8 +45,8 @@ class InputError(HlotoolError):
 def read_text(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> str:
     """Returns the text of a file, decompressed if necessary.
 
-    Bytes that are not UTF-8 become surrogate escapes. Raises InputError if the file cannot be read,
-    is binary, or has more than `max_bytes` bytes.
+    Bytes that are not valid UTF-8 become surrogate escapes. Raises InputError if the file cannot be
+    read, is binary, or has more than `max_bytes` bytes.
     """
     name = os.fspath(path)
     with _as_input_errors(name), Path(path).open("rb") as file:
@@ -56,7 +56,7 @@ def read_text(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> st
 def read_stream(stream: Readable, name: str, *, max_bytes: int = MAX_BYTES) -> str:
     """Reads text like `read_text`, but from an open binary file; `name` is for messages.
 
-    Detects compression by the first bytes.
+    Detects compression from the first bytes.
     """
     with _as_input_errors(name):
         return _read(_decompressed(stream), name, max_bytes).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
@@ -104,7 +104,7 @@ def _as_input_errors(name: str) -> Iterator[None]:
 
 def _decompressed(stream: Readable) -> Readable:
     head = _read_head(stream)
-    # Typed as Any, because the standard library requires methods that reading does not call.
+    # Typed as Any, because the standard library's types require methods that reading does not need.
     rejoined: Any = _Rejoined(head, stream)
     if head.startswith(_GZIP):
         return gzip.GzipFile(fileobj=rejoined)
@@ -161,7 +161,7 @@ def _nul_reason(head: bytes) -> str:
 class _ZstdReader:
     """A decompressor that reads one frame after another.
 
-    The reader of the zstandard package does not notice that a file is truncated.
+    The zstandard package has its own reader, but that reader does not notice truncated files.
     """
 
     # Four bytes can expand to 128 KiB of zeros, so a chunk of input expands to at most 128 MiB.

@@ -11,16 +11,16 @@ their values.
 | `operands` | from the opcode to the closing parenthesis |
 | `operand 1` | one operand |
 | `literal` | the value of a constant |
-| `dimensions` | an attribute, from its name |
-| `dimensions value` | its value |
-| `slice[1]`, `window[stride]` | one entry of its value, by number or key; brackets may follow |
+| `dimensions` | an attribute, including its name |
+| `dimensions value` | the value of an attribute |
+| `slice[1]`, `window[stride]` | an entry of the value, by number or key; brackets may follow |
 | `window value[stride]` | the value of an entry that begins with a key |
 | `shape[0]` | one element of a tuple's shape |
 | `shape[layout]`, `shape[layout][T]` | the layout of the shape; its tiles |
 | `call of operand 1` | like `operands`, for a diagnostic with a note about one operand |
 | `window[parentheses]` | the first parenthesized part of a value or an entry |
 | `definition of operand 1` | the instruction that defines the operand |
-| `root of body` | the root of the computation that the attribute names |
+| `root of body` | the root of the computation that is the value of the attribute |
 """
 
 from __future__ import annotations

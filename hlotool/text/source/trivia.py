@@ -1,6 +1,6 @@
 """Trivia: regular expressions for whitespace and comments, and functions that find comments.
 
-The grammar's terminals WHITESPACE and COMMENT must match the same characters.
+The grammar's terminals WHITESPACE and COMMENT must match the same text as these expressions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     rf"(?:(?P<comment>{COMMENT})|(?P<list>frontend_attributes=)|(?P<raw>backend_config=)|{_UNCLOSED})",
     re.DOTALL,
 )
-# A token inside the braces of frontend attributes, whose values may be raw dictionaries.
+# A token inside the braces of frontend attributes. The attributes' values may be raw dictionaries.
 _ENTRY = re.compile(rf"{_SOLID}|(?P<open>\{{)|(?P<end>\}})|(?P<raw>[A-Za-z_][A-Za-z0-9_.\-]*+=)|{_UNCLOSED}", re.DOTALL)
 # The trivia between a name and its value, and the value's opening brace if it has one.
 _VALUE = re.compile(rf"(?P<gap>{TRIVIA})(?P<brace>\{{)?+")

@@ -23,7 +23,7 @@ from hlotool.record import Record
 
 __all__ = ["ArgReducer", "arg_reducer_of"]
 
-# The possible relations of two parameters: less, equal, greater, or one or both of them NaN.
+# The possible relations between two parameters: less, equal, or greater, or at least one is NaN.
 _ORDERS = "<=>"
 _VALUE_CASES = (*_ORDERS, "first NaN", "second NaN", "both NaN")
 _CASES = tuple(product(_VALUE_CASES, _ORDERS))
@@ -41,9 +41,9 @@ class ArgReducer(Record):
     """A reducer of pairs that keeps the pair with the largest or smallest value.
 
     `value` is the position of the value in a pair, 0 or 1. Among equal values, the reducer keeps
-    the first, or, if `smallest_index` is set, the one with the smallest index. `first_zero` says
-    whether the reducer always keeps the first of two zeros. If `keeps_nans` is set, the first NaN
-    takes precedence over all other values.
+    the first, or, if `smallest_index` is set, the one with the smallest index. `first_zero` is true
+    if the reducer always keeps the first of two zeros. If `keeps_nans` is set, the first NaN takes
+    precedence over all other values.
     """
 
     value: int
@@ -98,8 +98,8 @@ class ArgReducer(Record):
 def _with_one_axis(x: Array, axes: tuple[int, ...]) -> Array:
     """Reshapes an array to three dimensions, with all axes merged into the middle dimension.
 
-    The dimensions before the axes are merged into the first, the dimensions after them into the
-    last.
+    The dimensions before the axes are merged into the first dimension, and those after the axes
+    into the last dimension.
     """
     if axes != tuple(range(axes[0], axes[0] + len(axes))):
         x = np.moveaxis(x, axes, range(len(axes)))

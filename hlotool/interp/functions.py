@@ -214,7 +214,7 @@ def complex_root(z: Array) -> Array:
     """Computes the square root in the right half-plane.
 
     For a negative real number, this is the root with a positive imaginary part, regardless of the
-    sign of the number's imaginary zero.
+    sign of its imaginary part, which is 0.
     """
     return np.asarray(np.sqrt(z + z.dtype.type(0)))
 
@@ -383,7 +383,7 @@ def _quotient_by_doubles(lhs: Array, rhs: Array, is_zero: Array) -> Array:
 def power_integers(base: Array, exponent: Array) -> Array:
     """Computes powers modulo 2^n as XLA:CPU does.
 
-    Only the lowest six bits of an exponent count, although XLA's constant folding uses all bits.
+    Only the lowest six bits of an exponent are used, although XLA's constant folding uses all bits.
     Exponents are read as signed numbers, even if their type is unsigned. If the exponent is
     negative, powers of 1 are 1, powers of -1 are 1 or -1, and powers of all other numbers,
     including 0, are 0.

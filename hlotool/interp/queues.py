@@ -1,7 +1,7 @@
 """The queues between a host and one device.
 
-They serve infeed and outfeed, and send and recv if the other end is the host. The kernels of these
-opcodes are in `kernels.communication`.
+They are used by infeed and outfeed, and by send and recv if the other end is the host. The kernels
+of these opcodes are in `kernels.communication`.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def zeros(shape: Shape) -> Value:
 def owns_memory(value: Value) -> bool:
     """Returns whether a value is a writable array that owns its memory.
 
-    There may be other references to it, or views of it.
+    There may be other references to the array, or views of it.
 
     >>> owns_memory(np.zeros(2)), owns_memory(np.zeros(2)[1:])
     (True, False)
@@ -173,7 +173,7 @@ def _checked_leaf(argument: Any, shape: Shape, location: str) -> Any:
 
 
 def _sizes_fit(sizes: Sequence[int], shape: Shape) -> bool:
-    """Returns whether the sizes equal the shape's dimensions, or are smaller in dynamic ones."""
+    """Returns whether the sizes equal the shape's, or are smaller in dynamic dimensions."""
     if len(sizes) != shape.rank:
         return False
     dynamic = shape.dynamic or (False,) * shape.rank

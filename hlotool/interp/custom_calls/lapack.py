@@ -3,7 +3,8 @@
 JAX lowers linear algebra to `lapack_*_ffi` for CPUs, to targets such as `cusolver_*_ffi` for GPUs,
 and to XLA's own targets for TPUs.
 
-Each function solves a problem for one matrix. For a batch, a loop calls it for each matrix.
+Each function solves a problem for one matrix. For a batch, a loop calls the function for each
+matrix.
 """
 
 from __future__ import annotations

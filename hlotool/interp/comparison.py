@@ -220,9 +220,9 @@ def _ulps(ours: Array, theirs: Array, finite: Array, number: NumberType) -> Arra
 def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str, devices: int = 1) -> list[tuple[str, Any]]:
     """Returns the name of each array in a result, as in `output_names`, and its expected value.
 
-    A missing array has the value None. If an archive contains unnamed arrays, which NumPy calls `arr_0`,
-    `arr_1` and so on, they are assigned in order. Raises HlotoolError if no array has the name of
-    an array in the result.
+    The value is None if the array is missing. If an archive contains unnamed arrays, which NumPy
+    calls `arr_0`, `arr_1` and so on, they are assigned in order. Raises HlotoolError if no array
+    has the name of an array in the result.
     """
     names = [name for name, leaf in output_names(shape, devices) if leaf.is_array]
     unnamed = [f"arr_{k}" for k in range(len(names))]

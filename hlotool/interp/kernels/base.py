@@ -8,8 +8,8 @@ convention:
   `interp.dtypes`; scalars have rank 0), a tuple of values, or a Token. Arrays have their actual
   dimensions: a dynamic dimension may be smaller than in the shape.
 * **Facts** are keyword-only parameters: attributes of the op by name, with their defaults filled
-  in, and the names in FACTS. A kernel receives only the facts that its signature names. The facts
-  in PER_CALL_FACTS may differ from call to call.
+  in, and the names in FACTS. A kernel receives only the facts that appear in its signature. The
+  facts in PER_CALL_FACTS may differ from call to call.
 * **The result** has the element type and the dimensions of the instruction's shape. It may be an
   operand or a view of an operand.
 * **Memory.** Operands may be views: they may have gaps, any order of dimensions in memory, and
@@ -75,11 +75,10 @@ target of a custom call (see `interp.custom_calls.table`).
 class Invoke:
     """A request, yielded by a kernel, to run a computation. The computation's value is sent back.
 
-    If `batch` is given, it is a tuple of dimensions, and the computation is one on scalars, which
-    runs for all elements of the arguments at once: arrays take the place of its scalar parameters,
-    and the arrays of the result have these dimensions. If `root` is given, the value of that
-    instruction of the computation is sent back instead, and only the instructions that it depends
-    on are computed.
+    If `batch` is given, it is a tuple of dimensions, and a computation on scalars is run for all
+    elements of the arguments at once: arrays take the place of its scalar parameters, and the
+    arrays of the result have these dimensions. If `root` is given, the value of that instruction of
+    the computation is sent back instead, and only the instructions that it depends on are computed.
 
     The executor takes the arguments out of the request. A kernel that drops its own references to
     them before it yields allows the computation to overwrite them in place.
@@ -145,7 +144,7 @@ def unchanged(operand: Value) -> Value:
     """Returns the operand unchanged.
 
     This is the kernel of no-ops, and the batch function of opcodes that rearrange elements: each
-    instance has only one.
+    instance has only one element.
     """
     return operand
 
@@ -162,14 +161,14 @@ def _facts_of(opcode: str, function: Callable[..., Any]) -> tuple[str, ...]:
 def kernel(
     *opcodes: str, batch: Callable[..., Any] | Literal["same"] | None = None, in_layout: When = False, may_refuse: When = False
 ) -> Callable[[Function], Function]:
-    """Makes the decorated function the kernel of these opcodes.
+    """Registers the decorated function as the kernel of these opcodes.
 
     `batch` is the function that computes them for batches; `"same"` stands for the decorated
     function itself. `in_layout` is true if the result depends on the memory order of the operands,
-    or is a predicate that is true for instructions whose results do; executors then pass arrays in
-    the memory order of the operands' layouts. In the same way, `may_refuse` says whether the kernel
-    may raise Violation for instructions that follow the rules of the op; executors run such
-    instructions even if their values are unused. Raises ValueError if a keyword parameter is
+    or is a predicate that is true for instructions whose results depend on it; executors then pass
+    arrays in the memory order of the operands' layouts. In the same way, `may_refuse` says whether
+    the kernel may raise Violation for instructions that follow the rules of the op; executors run
+    such instructions even if their values are unused. Raises ValueError if a keyword parameter is
     neither an attribute of the op nor one of FACTS.
     """
 
@@ -192,6 +191,6 @@ def kernel(
 
 
 def default_of(opcode: str, attribute: str) -> Any:
-    """Returns the value of an attribute that is omitted; None if it has no default."""
+    """Returns the default value of an attribute, or None if it has no default."""
     default = OPS[opcode].attributes[attribute].default
     return None if default is REQUIRED else default

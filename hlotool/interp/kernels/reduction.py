@@ -83,7 +83,7 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Sh
     if count > 1:
         return (yield from _reduced_together(to_apply, inputs, inits, axes))
     results = yield from _reduced_apart(to_apply, inputs, inits, axes)
-    # A reducer of one number may return a tuple, too.
+    # A reducer of single numbers may also return a tuple.
     return results if result.is_tuple else results[0]
 
 
@@ -163,7 +163,7 @@ def _rounds_each_step(x: Array, monoid: Monoid | None, axes: tuple[int, ...]) ->
 
 
 def _in_windows(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
-    """Reduces windows of 32 elements along each reduced dimension, until none is longer than 32."""
+    """Reduces windows of 32 elements along each dimension, until no reduced dimension is longer."""
     while any(inputs[0].shape[k] > _WINDOW for k in axes):
         window, sizes = [], []
         for k, size in enumerate(inputs[0].shape):

@@ -1,6 +1,6 @@
 """Computes convolutions of floats with a few large operations.
 
-There are five ways, depending on the sizes:
+There are five methods; the choice depends on the sizes:
 
 * columns: the elements that each position (or place) of the result reads are copied into a buffer
   (im2col), and a matrix product combines them with the kernels;
@@ -375,7 +375,7 @@ class _Frame:
         self.pitches = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
 
     def blocks(self) -> Iterator[slice]:
-        """Returns ranges of the groups that are computed together."""
+        """Returns ranges of groups; the groups in a range are computed together."""
         step = max(1, _BUFFER // 2 // prod(self.sizes))
         return (slice(start, min(start + step, self.groups)) for start in range(0, self.groups, step))
 

@@ -38,7 +38,7 @@ NumPy takes three times as long to broadcast them along rows.
 _LEAST_FOR_THREADS = 1 << 22
 """Minimum number of computed elements for which the overhead of threads is not noticeable.
 
-The elements of the domain count once for each operation.
+The elements of the domain are counted once for each operation.
 """
 
 

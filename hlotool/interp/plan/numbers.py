@@ -162,8 +162,8 @@ They return None if the range is unknown.
 
 
 _OF_FLOATS: dict[Any, str] = {np.abs: "abs({0})", np.divide: "{0} / {1} if {1} else {call}"}
-# The sum of zeros is positive if either is positive. The sum of a NaN and a number has the bits of
-# the NaN.
+# The sum of two zeros is positive if either zero is positive. The sum of a NaN and a number has the
+# bits of the NaN.
 _LARGER = "{0} if {0} > {1} or ({0} == {1} and {0} != 0) else {1} if {1} > {0} else {0} + {1}"
 _SMALLER = "{0} if {0} < {1} or ({0} == {1} and {0} != 0) else {1} if {1} < {0} else {0} + {1} if {0} != {1} else -(-{0} - {1})"
 _OF_NATIVE_FLOATS: dict[Any, str] = {

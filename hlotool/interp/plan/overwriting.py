@@ -1,4 +1,4 @@
-"""Finds arrays from outside of a cluster that a result may overwrite, block by block."""
+"""Finds arrays from outside of a cluster, to overwrite them with a result block by block."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _ABOUT_REWRITES = """The rewrite rules and passes of `hlotool opt`. `hlotool exp
 the same text on a terminal. A rule replaces `before` with `after`. A rule that needs no
 flags is exact: for all inputs, results are equal bit for bit, except for the payloads of NaNs.
 [optimizing.md](../optimizing.md) shows how to use rules and passes, and
-[writing-a-rewrite.md](../writing-a-rewrite.md) how to add one.
+[writing-a-rewrite.md](../writing-a-rewrite.md) explains how to add rules.
 
 Each rule is listed with its kinds of proof:
 
@@ -186,7 +186,7 @@ def _rules_with_programs() -> frozenset[str]:
 
 
 def _proof(name: str) -> str:
-    """Returns a paragraph that says how a rule is proved."""
+    """Returns a paragraph that explains how a rule is proved."""
     row = _proofs().get(name, {})
     proofs = [f"{label} of {_words(types)}" for label, key in _KINDS_OF_PROOFS.items() if (types := row.get(key))]
     proofs += ["Z3, real numbers"] * row.get("reals", False) + ["programs at each guard"] * (name in _rules_with_programs())

@@ -248,7 +248,8 @@ def _outcome(step: _Step, operands: list[Outcome], value: int, is_float: bool) -
 def _holds(case: tuple[str, str], direction: str, a: int, b: int, value: int) -> bool | None:
     """Returns whether a comparison of parameters `a` and `b` is true in a case.
 
-    Returns None if one is a value and the other an index, since no case covers that comparison.
+    Returns None if one of them is a value and the other is an index, since no case covers that
+    comparison.
     """
     if a % 2 != b % 2:
         return None

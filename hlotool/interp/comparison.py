@@ -50,9 +50,9 @@ class Difference(Record):
 class Comparison(Record):
     """The result of comparing one array.
 
-    `reason` says why the elements could not be compared, and is empty if they were compared. `nans`
-    counts the elements that are NaN on one side only. `infinities` counts the elements that are
-    infinite on one side only, or on both sides with different signs. These elements are also
+    `reason` explains why the elements could not be compared, and is empty if they were compared.
+    `nans` counts the elements that are NaN on one side only. `infinities` counts the elements that
+    are infinite on one side only, or on both sides with different signs. These elements are also
     counted in `mismatches`. `common_nans` counts elements that are NaN on both sides, which agree.
     The `greatest_*` fields consider only elements that are finite on both sides.
     """

@@ -343,7 +343,7 @@ def _saved_quotient(lhs: Array, rhs: Array) -> Array:
 def divide_integers(lhs: Array, rhs: Array) -> Array:
     """Computes the quotient rounded toward zero; NumPy rounds down.
 
-    If `rhs` is 0, all bits of the result are one. A quotient that does not fit wraps around.
+    If `rhs` is 0, all bits of the result are 1. A quotient that does not fit wraps around.
     """
     is_zero = np.asarray(rhs == 0)
     if lhs.itemsize < 8:
@@ -440,12 +440,12 @@ def shift_right_arithmetic(x: Array, amount: Array, out: Array | None = None, *,
 
 
 def population_count(x: Array, *, bits: int) -> Array:
-    """Counts the one bits; NumPy counts the one bits of the absolute value."""
+    """Counts the bits that are 1; NumPy counts the bits of the absolute value."""
     return np.bitwise_count(_unsigned(x, bits)).astype(x.dtype)
 
 
 def count_leading_zeros(x: Array, *, bits: int) -> Array:
-    """Counts the zero bits above the highest one bit."""
+    """Counts the leading zero bits."""
     smeared = _unsigned(x, bits)
     step = 1
     while step < bits:

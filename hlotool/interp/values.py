@@ -20,7 +20,9 @@ Value: TypeAlias = Any
 
 
 class Token:
-    """The value of a `token[]`; tokens order operations and have no content, so all are equal.
+    """The value of a `token[]`.
+
+    Tokens determine the order of operations. They have no content, so all of them are equal.
 
     >>> Token() == Token()
     True

@@ -106,8 +106,7 @@ def _reduced_together(reducer: Computation, inputs: Sequence[Array], inits: Sequ
 def _reduced_apart(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
     """Returns a tuple of the reduced inputs.
 
-    A result that does not depend on the other results is computed separately, since they do not
-    affect it.
+    A result that does not depend on the other results is computed separately.
     """
     alone = independent_results(reducer)
     together = (yield from _folded(reducer, inputs, inits, axes)) if len(alone) < len(inputs) else inputs

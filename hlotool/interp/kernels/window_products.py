@@ -8,7 +8,7 @@ There are five methods; the choice depends on the sizes:
   are copied;
 * places: a product for each position, if the result has fewer positions than the window has taps,
   as in gradients of kernels; if there are few images, or if features are outside of the batch in
-  memory, a sum of products of blocks instead, with columns of taps;
+  memory, the result is computed as a sum of products of blocks instead, with columns of taps;
 * shifts and correlations: the counterparts of columns and places for groups with a single feature,
   which have no matrices to multiply.
 

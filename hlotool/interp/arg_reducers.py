@@ -1,8 +1,9 @@
 """Recognizes reducers that find the largest or smallest value and its index, as in argmax.
 
 Such a reducer combines pairs of a value and an index, and only compares and selects its parameters.
-It is characterized by its selection for each of the few possible outcomes of the comparisons. These
-selections are computed from its graph, so it does not matter how the reducer is written.
+The reducer is characterized by its selection for each of the few possible outcomes of the
+comparisons. These selections are computed from its graph, so it does not matter how the reducer is
+written.
 """
 
 from __future__ import annotations

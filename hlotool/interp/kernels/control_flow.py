@@ -1,6 +1,6 @@
 """Kernels of opcodes that run computations: call, while, conditional, fusion and the async family.
 
-They yield an Invoke for each run of a computation.
+The kernels yield an Invoke for each run of a computation.
 """
 
 from __future__ import annotations

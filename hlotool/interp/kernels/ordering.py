@@ -1,8 +1,8 @@
 """Kernels of opcodes that sort elements: sort and topk.
 
-Both are stable, regardless of the `is_stable` attribute. A comparator that only compares elements
-of one operand is turned into keys for NumPy's sort. All other comparators are called by a merge
-sort, which compares all pairs of a step at the same time.
+Both kernels are stable, regardless of the `is_stable` attribute. A comparator that only compares
+elements of one operand is turned into keys for NumPy's sort. All other comparators are called by a
+merge sort, which compares all pairs of a step at the same time.
 """
 
 from __future__ import annotations

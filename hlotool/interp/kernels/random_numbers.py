@@ -1,8 +1,8 @@
 """Kernels of opcodes that generate random numbers.
 
 There are three kinds of numbers: bits from a named algorithm; numbers from a distribution (`rng`),
-which depend on the run's seed; and the device's own state. All are the same on every machine. HLO
-does not define the numbers of `rng`, so they are specific to hlotool.
+which depend on the run's seed; and the device's own state. All of these numbers are the same on
+every machine. HLO does not define the numbers of `rng`, so they are specific to hlotool.
 """
 
 from __future__ import annotations

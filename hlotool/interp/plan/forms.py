@@ -1,7 +1,7 @@
 """Operations that can be computed block by block.
 
-Each operation has a function that computes a block. It is derived from the rows and functions of
-the elementwise kernels.
+Each operation has a function that computes a block. The function is derived from the rows and
+functions of the elementwise kernels.
 """
 
 from __future__ import annotations

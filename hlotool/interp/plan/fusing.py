@@ -30,7 +30,7 @@ Forms = Callable[[Operation], Form | Reduction | None]
 Keys = Sequence[tuple[Variable, Axes]]
 """The operands of an operation in a cluster.
 
-They are variables of the cluster or from outside, each with the axes that it spans.
+The operands are variables of the cluster or from outside, each with the axes that it spans.
 """
 
 SMALLEST_DOMAIN = 1 << 14

@@ -2,9 +2,9 @@
 
 Integers are unbounded and are wrapped explicitly; there are also truth values and floats. Python's
 numbers are faster than NumPy's scalars, for which `scalars` writes expressions, but they must be
-converted from and to arrays. They are therefore only used in loops that contain nothing else.
-Python's floats are doubles; sums, products and quotients of f32 numbers in double precision have so
-many digits that rounding them to f32 gives the same result as computing in f32.
+converted from and to arrays. Python's numbers are therefore used only in loops that contain nothing
+but numbers. Python's floats are doubles; sums, products and quotients of f32 numbers in double
+precision have so many digits that rounding them to f32 gives the same result as computing in f32.
 
 For Numba, which has 64-bit integers that wrap and floats of both widths, only the expressions for
 floats differ.

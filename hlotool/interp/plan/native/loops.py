@@ -52,7 +52,7 @@ _MOST_ITERATIONS = (1 << 63) - 1
 _SECONDS, _SECONDS_PER_OPERATION, _SECONDS_PER_PAIR = 0.25, 0.003, 0.0003
 """Terms of the run time in seconds after which a loop is compiled.
 
-They are a constant, a term per operation and a term per pair of operations. The sum is about a
+The terms are a constant, a term per operation and a term per pair of operations. The sum is about a
 third of the compile time, which is longest for calls to NumPy's loops.
 """
 _HOT = 1 << 17

@@ -35,15 +35,15 @@ __all__ = ["pages", "stale", "write"]
 _PACKAGE = Path(__file__).parents[1]
 _ROOT = _PACKAGE.parent
 _ABOUT_REWRITES = """The rewrite rules and passes of `hlotool opt`. `hlotool explain NAME` prints
-the same text on a terminal. A rule replaces `before` with `after`. A rule is exact unless it names
-flags: for all inputs, results are equal bit for bit, except for the payloads of NaNs.
+the same text on a terminal. A rule replaces `before` with `after`. A rule that needs no
+flags is exact: for all inputs, results are equal bit for bit, except for the payloads of NaNs.
 [optimizing.md](../optimizing.md) shows how to use rules and passes, and
-[writing-a-rewrite.md](../writing-a-rewrite.md) how to add one.
+[writing-a-rewrite.md](../writing-a-rewrite.md) explains how to add rules.
 
-Each rule says how it is proved:
+Each rule is listed with its kinds of proof:
 
-* *All numbers*: both sides are equal for all operands of these types. Constants are special
-  numbers, and if there are several types, a sample of their combinations is used.
+* *All numbers*: both sides are equal for all operands of these types. Constants are chosen from
+  special numbers. If there are several types, a sample of the combinations of types is used.
 * *Z3*: an SMT solver shows that both sides are equal for all numbers of these types. For rules that
   change the rounding, it shows this for all real numbers for which both sides are defined.
 * *Programs at each guard*: there are recorded programs for every condition in the code of the rule,
@@ -186,7 +186,7 @@ def _rules_with_programs() -> frozenset[str]:
 
 
 def _proof(name: str) -> str:
-    """Returns a paragraph that says how a rule is proved."""
+    """Returns a paragraph that explains how a rule is proved."""
     row = _proofs().get(name, {})
     proofs = [f"{label} of {_words(types)}" for label, key in _KINDS_OF_PROOFS.items() if (types := row.get(key))]
     proofs += ["Z3, real numbers"] * row.get("reals", False) + ["programs at each guard"] * (name in _rules_with_programs())

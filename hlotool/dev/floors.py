@@ -52,7 +52,7 @@ def check_floors(path: Path, report: str, *, raise_them: bool) -> int:
     for line in fallen:
         print(line)
     if raise_them and not fallen:
-        # The file determines which kinds count, so no other kinds are added.
+        # The file determines which kinds are checked, so no other kinds are added.
         rows = ",\n".join(f"  {json.dumps(kind)}: {json.dumps(list(tallies[kind]))}" for kind in sorted(floors))
         path.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
     print(f"{len(floors) - len(fallen)} of {len(floors)} kinds are at or above their floor")

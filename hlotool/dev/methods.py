@@ -73,7 +73,7 @@ def files() -> dict[str, str]:
         "binary.py": _module("BinaryMethods", "Elementwise operations with two operands, which are broadcast.", [*map(_binary, BINARY), _complex()]),
         "comparison.py": _module("ComparisonMethods", "Comparisons of elements.", chain.from_iterable(map(_comparisons, _COMPARISONS))),
         "direct.py": _module("DirectMethods", "Operations whose arguments are operands and attributes of their opcodes.", direct),
-        "functions.py": _module("FunctionMethods", "Mathematical functions of each element, whose accuracy can be chosen.", map(_unary, inexact)),
+        "functions.py": _module("FunctionMethods", "Elementwise mathematical functions, whose accuracy can be chosen.", map(_unary, inexact)),
         "internal.py": _module("InternalMethods", "Operations that compilers write; they are not meant for users.", internal),
         "unary.py": _module("UnaryMethods", "Elementwise operations with one operand.", [*map(_unary, exact), _is_finite()]),
     }

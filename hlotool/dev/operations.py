@@ -221,7 +221,7 @@ If versions of the documentation are wrong or contradict each other, hlotool doe
 11. `ScaledDot`: `dimension_number` is a `DotDimensionNumbers`, not a `ScatterDimensionNumbers`.
 12. `Scatter` (2025): the argument list has both single attributes and `dimension_numbers`, and the text omits the batching dimensions.
 13. `Reshape` (2025): the vector of dimension indices that the text mentions is no longer an argument.
-14. Translations confuse left and right operands, comparators and int64; the signatures are right."""
+14. Translations get left and right operands, comparators and int64 wrong; the signatures are right."""
 
 
 def family(op: OpDef) -> str:

@@ -1,8 +1,8 @@
 """Memory of the process: reuse of freed blocks, and a limit on allocation.
 
 Large arrays come straight from the operating system, which clears each page on first use. A run
-allocates and frees thousands of arrays. Without reuse, it would spend more time on clearing pages
-than on arithmetic.
+allocates and frees thousands of arrays. Without reuse, it would spend more time clearing pages than
+doing arithmetic.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def reuse_large_blocks() -> None:
 def memory_limit(size: int | None) -> Iterator[None]:
     """Limits the process to `size` more bytes within a context, then restores the previous limit.
 
-    Exceeding the limit raises MemoryError. None means no limit. All memory counts, including memory
-    that estimates do not include. The limit applies only on Linux; on other systems, the memory in
-    use is unknown.
+    Exceeding the limit raises MemoryError. None means no limit. The limit covers all memory that is
+    allocated, even if estimates leave it out. It applies only on Linux, since the memory in use is
+    unknown on other systems.
     """
     used = _data_size()
     if size is None or used is None:

@@ -1,8 +1,9 @@
 """Recognizes reducers that find the largest or smallest value and its index, as in argmax.
 
 Such a reducer combines pairs of a value and an index, and only compares and selects its parameters.
-It is characterized by its selection for each of the few possible outcomes of the comparisons. These
-selections are computed from its graph, so it does not matter how the reducer is written.
+The reducer is characterized by its selection for each of the few possible outcomes of the
+comparisons. These selections are computed from its graph, so it does not matter how the reducer is
+written.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from hlotool.record import Record
 
 __all__ = ["ArgReducer", "arg_reducer_of"]
 
-# The possible relations of two parameters: less, equal, greater, or one or both of them NaN.
+# The possible relations between two parameters: less, equal, or greater, or at least one is NaN.
 _ORDERS = "<=>"
 _VALUE_CASES = (*_ORDERS, "first NaN", "second NaN", "both NaN")
 _CASES = tuple(product(_VALUE_CASES, _ORDERS))
@@ -41,9 +42,9 @@ class ArgReducer(Record):
     """A reducer of pairs that keeps the pair with the largest or smallest value.
 
     `value` is the position of the value in a pair, 0 or 1. Among equal values, the reducer keeps
-    the first, or, if `smallest_index` is set, the one with the smallest index. `first_zero` says
-    whether the reducer always keeps the first of two zeros. If `keeps_nans` is set, the first NaN
-    takes precedence over all other values.
+    the first, or, if `smallest_index` is set, the one with the smallest index. `first_zero` is true
+    if the reducer always keeps the first of two zeros. If `keeps_nans` is set, the first NaN takes
+    precedence over all other values.
     """
 
     value: int
@@ -98,8 +99,8 @@ class ArgReducer(Record):
 def _with_one_axis(x: Array, axes: tuple[int, ...]) -> Array:
     """Reshapes an array to three dimensions, with all axes merged into the middle dimension.
 
-    The dimensions before the axes are merged into the first, the dimensions after them into the
-    last.
+    The dimensions before the axes are merged into the first dimension, and those after the axes
+    into the last dimension.
     """
     if axes != tuple(range(axes[0], axes[0] + len(axes))):
         x = np.moveaxis(x, axes, range(len(axes)))
@@ -248,7 +249,8 @@ def _outcome(step: _Step, operands: list[Outcome], value: int, is_float: bool) -
 def _holds(case: tuple[str, str], direction: str, a: int, b: int, value: int) -> bool | None:
     """Returns whether a comparison of parameters `a` and `b` is true in a case.
 
-    Returns None if one is a value and the other an index, since no case covers that comparison.
+    Returns None if one of them is a value and the other is an index, since no case covers that
+    comparison.
     """
     if a % 2 != b % 2:
         return None

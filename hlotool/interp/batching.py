@@ -1,7 +1,7 @@
 """Runs scalar computations for a whole batch of instances.
 
-All instances run at once if every instruction has a kernel for batches, and otherwise one after the
-other.
+All instances run at once if every instruction has a kernel for batches. Otherwise, they run one
+after the other.
 """
 
 from __future__ import annotations

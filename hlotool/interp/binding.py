@@ -39,9 +39,9 @@ class Binding:
     `function(*operands, **keywords)` returns the value, or, if `suspends` is set, a generator (a
     `Run`). `per_call` names the facts that are missing from `keywords` because they may differ from
     call to call; `all_keywords` adds them. Results must have the NumPy type `dtype` and the given
-    `dimensions`. Each of the two is None if it is not known in advance, as for tuples; `dimensions`
-    is also None for dynamic shapes and batches. If `batch` is set, `function` is the kernel's
-    function for batches of scalars.
+    `dimensions`. Both are None for values other than arrays; `dimensions` is also None for dynamic
+    shapes and batches. If `batch` is set, `function` is the kernel's function for batches of
+    scalars.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[4] parameter(0) ROOT r = f32[2] slice(x), slice={[0:4:2]} }")
@@ -78,7 +78,7 @@ class Binding:
         self.dimensions = shape.dimensions if self.dtype is not None and not batch and not shape.dynamic else None
 
     def all_keywords(self, operands: list[Value], device: Device, batch: tuple[int, ...] | None) -> dict[str, Any]:
-        """Returns the keywords with the facts of this call.
+        """Returns the keywords, including the facts that may differ from call to call.
 
         `can_alias` counts references, so `operands` must be the list that the executor itself uses.
         """
@@ -109,7 +109,7 @@ class Binding:
         return value
 
     def error(self, error: Exception, module: Module, device: Device) -> EvaluationError:
-        """Returns the exception for an error in the kernel, located at the instruction."""
+        """Returns an exception for an error in the kernel, with the location of the instruction."""
         x = self.instruction
         position = f"on device {device.number}" if device.grid.count > 1 else ""
         if isinstance(error, Violation):

@@ -50,9 +50,9 @@ def from_patterns(bits: Array, number: NumberType) -> Array:
 def total_order_keys(array: Array) -> Array:
     """Returns integers that compare like the elements of the array in total order.
 
-    The order is -NaN < -inf < ... < -0 < +0 < ... < inf < NaN. Values of other types are their own
-    keys. Types without a negative zero have one NaN, whose sign bit is set; this NaN is below all
-    numbers.
+    The order is -NaN < -inf < ... < -0 < +0 < ... < inf < NaN. Values that are not floats are their
+    own keys. Float types without a negative zero have only one NaN, whose sign bit is set; this NaN
+    is below all numbers.
     """
     number = number_type(array)
     if number.element.float_format is None:
@@ -69,8 +69,8 @@ def total_order_keys(array: Array) -> Array:
     keys = np.asarray(signed ^ ((signed >> signed.dtype.type(8 * signed.itemsize - 1)) & magnitude))
     if number.element.float_format.nonfinite != "fnuz":
         return keys
-    # The NaN has the bits that mean -0 in other types. Its key must be less than all others, and
-    # no integer of this width is.
+    # The NaN has the bits that mean -0 in other types. Its key must be less than all other keys,
+    # which requires a wider integer.
     return np.where(bits == bits.dtype.type(1 << (number.bits - 1)), np.int16(-(1 << number.bits)), keys)
 
 

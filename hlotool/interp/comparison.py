@@ -50,11 +50,11 @@ class Difference(Record):
 class Comparison(Record):
     """The result of comparing one array.
 
-    `reason` says why the elements could not be compared, and is empty if they were compared. `nans`
-    counts the elements that are NaN on one side only. `infinities` counts the elements that are
-    infinite on one side only, or on both sides with different signs. All of these are also counted
-    in `mismatches`. `common_nans` counts elements that are NaN on both sides, which agree. The
-    `greatest_*` fields consider only elements that are finite on both sides.
+    `reason` explains why the elements could not be compared, and is empty if they were compared.
+    `nans` counts the elements that are NaN on one side only. `infinities` counts the elements that
+    are infinite on one side only, or on both sides with different signs. These elements are also
+    counted in `mismatches`. `common_nans` counts elements that are NaN on both sides, which agree.
+    The `greatest_*` fields consider only elements that are finite on both sides.
     """
 
     name: str
@@ -152,7 +152,7 @@ def _distances(a: Array, b: Array) -> Array:
     """Returns `|a - b|`, which is exact for integers of the same type."""
     if a.dtype != b.dtype:
         return np.abs(a.astype(np.float64) - b.astype(np.float64))
-    # The difference wraps around, and unsigned, it is the distance even if it exceeds the type.
+    # The difference may wrap around. Read as an unsigned number, it is the distance nevertheless.
     return np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64)
 
 
@@ -169,7 +169,7 @@ def _floats(name: str, text: str, ours: Array, theirs: Array, number: NumberType
     beyond = distance > tolerance.absolute + tolerance.relative * scale
     bad = beyond | one_is_nan | infinities_differ
     ulps = _ulps(ours, theirs, finite, number)
-    # The ratio of each distance to the tolerance. Mismatched NaNs and infinities come first.
+    # The ratio of each distance to the tolerance. Mismatched NaNs and infinities are listed first.
     excess = np.where(one_is_nan | infinities_differ, np.inf, distance / (tolerance.absolute + tolerance.relative * scale + 1e-300))
     flat = np.where(bad, excess, -1.0).reshape(-1)
     count = int(bad.sum())
@@ -220,9 +220,9 @@ def _ulps(ours: Array, theirs: Array, finite: Array, number: NumberType) -> Arra
 def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str, devices: int = 1) -> list[tuple[str, Any]]:
     """Returns the name of each array in a result, as in `output_names`, and its expected value.
 
-    A missing array is None. If an archive contains unnamed arrays, which NumPy calls `arr_0`,
-    `arr_1` and so on, they are assigned in order. Raises HlotoolError if no array has the name of
-    an array in the result.
+    The value is None if the array is missing. If an archive contains unnamed arrays, which NumPy
+    calls `arr_0`, `arr_1` and so on, they are assigned in order. Raises HlotoolError if no array
+    has the name of an array in the result.
     """
     names = [name for name, leaf in output_names(shape, devices) if leaf.is_array]
     unnamed = [f"arr_{k}" for k in range(len(names))]
@@ -237,7 +237,7 @@ def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str, devi
 def compare_values(
     shape: Shape, ours: Value, theirs: list[tuple[str, Any]], relative: float | None, absolute: float | None, devices: int = 1
 ) -> list[Comparison]:
-    """Compares the arrays of a result with the expected arrays; None is reported as missing."""
+    """Compares the arrays of a result with the expected arrays; None stands for a missing array."""
     comparisons = []
     expected = dict(theirs)
     for (name, leaf_shape), leaf in zip(output_names(shape, devices), leaves(ours), strict=True):

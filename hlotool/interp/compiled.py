@@ -22,8 +22,8 @@ class CompiledModule:
 
     A call returns the same result as `hlotool.evaluate`. After the module is edited, the plan is
     built again. `source` is the generated code, with the names of instructions as comments. If no
-    code can be generated, `source` is None, `reason` says why, and the reference executor runs the
-    module.
+    code can be generated, `source` is None, `reason` explains why, and the reference executor runs
+    the module.
     """
 
     def __init__(self, module: Module, options: RunOptions) -> None:

@@ -120,7 +120,7 @@ class _Walk:
         return domain
 
     def _users(self, value: Instruction, leaf: Leaf) -> Iterator[tuple[Instruction, int]]:
-        """Returns the users of a leaf in textual order, each with its operand number."""
+        """Returns the users of a leaf in textual order, each with the number of the operand."""
         takers = self.takers.get((value, leaf[0]), ()) if leaf else ()
         return ((x, k) for _, x, k in merge(self.users.get(value, ()), takers))
 

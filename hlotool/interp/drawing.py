@@ -19,7 +19,7 @@ class Domain:
 
     They range from `least` to `greatest` (None means no limit). `scale` multiplies normally
     distributed floats. `is_sorted` and `is_unique` apply to elements or to rows along the last
-    dimension; `nonzero` excludes 0. `reasons` lists the reasons for all of these.
+    dimension; `nonzero` excludes 0. `reasons` lists the reasons for all of these properties.
     """
 
     def __init__(self) -> None:

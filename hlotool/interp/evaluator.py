@@ -53,8 +53,8 @@ def evaluate(
 
     `executor` is "reference", which calls one kernel per instruction; "plan", which compiles the
     module to Python code first; or "auto", which compiles if that is worthwhile. All executors give
-    the same results. The reference executor calls `observers` for every instruction; if any of them
-    is not optional (see `Observer`), this executor always runs the module. Several threads may
+    the same results. The reference executor calls `observers` for every instruction; if any
+    observer is not optional (see `Observer`), this executor is always used. Several threads may
     evaluate the same module at the same time.
 
     >>> import hlotool
@@ -97,10 +97,10 @@ def compute(
 
     Use it in tools that fold constants or have their own executor. `values` may contain anything
     that `evaluate` accepts as an argument. Computations that the instruction calls are run, and
-    every group of devices has one member. The result may share memory with `values`. Raises
-    EvaluationError, located at the instruction in the source of `module` if `module` is passed.
-    `observers` are called for the instruction, and for all instructions in the computations that it
-    calls.
+    each group of devices has only one member. The result may share memory with `values`. Raises
+    EvaluationError on failure; if `module` is passed, the error has the location of the instruction
+    in the source of the module. `observers` are called for the instruction, and for all
+    instructions in the computations that it calls.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] constant({1, 2}) y = f32[2] constant({3, 5}) ROOT z = f32[2] add(x, y) }")
@@ -183,7 +183,7 @@ def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value,
             module,
             None,
             "R002",
-            f"arguments are a list in the order of the parameters, got an object of type {type(arguments).__name__}",
+            f"the arguments must be a list in the order of the parameters, got an object of type {type(arguments).__name__}",
             PYTREE_HINT,
         )
     arguments = _grouped(arguments, [p.shape for p in parameters])
@@ -211,7 +211,7 @@ def _checked(module: Module, pairs: Iterable[tuple[Instruction, Any]], blamed: I
 
 
 def _grouped(arguments: Sequence[Any], shapes: list[Shape]) -> Sequence[Any]:
-    """Groups arguments that are passed leaf by leaf, as for compiled programs, into tuples."""
+    """Groups arguments into tuples if they are passed leaf by leaf, as for compiled programs."""
     counts = [sum(1 for _ in shape.leaves()) for shape in shapes]
     if len(arguments) == len(shapes) or len(arguments) != sum(counts):
         return arguments

@@ -247,13 +247,13 @@ class Arguments:
             return random_array(shape, seed, number, leaf, domain=self._domains()[number, leaf])
         except (MemoryError, ValueError) as error:
             name, reason = self.parameters[number].name, str(error) or "not enough memory"
-            raise ArgumentError(f"cannot make random values for '{name}', {shape.text_without_layout[:80]}: {reason}") from None
+            raise ArgumentError(f"cannot create random values for '{name}', {shape.text_without_layout[:80]}: {reason}") from None
 
     def values_or_random(self, seed: int, device: int = 0, partitions: int = 1) -> tuple[Value, ...]:
         """Returns the arguments of a device, with random values for the missing ones.
 
         The seed of each device is `seed + device`. If several devices hold the same value according
-        to its sharding, the seed of the first of these devices applies.
+        to a parameter's sharding, the seed of the first of these devices is used.
         """
         return tuple(
             with_leaves(p.shape, [self._value(k, leaf, seed, device, partitions) for leaf in range(len(self.shapes[k]))])
@@ -290,7 +290,7 @@ def _read_literal(name: str, shape: Shape, text: str) -> Array:
         is_scalar = bool(shape.dimensions) and not text.lstrip().startswith("{")
         literal = parse_literal(shape.with_dimensions(()) if is_scalar else shape, text)
     except Violation as violation:
-        hint = "" if text.startswith("{") else f"; the name of a file ends with .npy, other values are {', '.join(ELIDED_FILLS)}"
+        hint = "" if text.startswith("{") else f"; the name of a file must end with .npy, and the other possible values are {', '.join(ELIDED_FILLS)}"
         message = f"'{name}' takes {shape.text_without_layout}, and '{text[:40]}' is not a literal of that shape: {violation.message}{hint}"
         raise ArgumentError(message) from None
     if literal.elided:

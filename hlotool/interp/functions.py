@@ -214,7 +214,7 @@ def complex_root(z: Array) -> Array:
     """Computes the square root in the right half-plane.
 
     For a negative real number, this is the root with a positive imaginary part, regardless of the
-    sign of the number's imaginary zero.
+    sign of its imaginary part, which is 0.
     """
     return np.asarray(np.sqrt(z + z.dtype.type(0)))
 
@@ -343,7 +343,7 @@ def _saved_quotient(lhs: Array, rhs: Array) -> Array:
 def divide_integers(lhs: Array, rhs: Array) -> Array:
     """Computes the quotient rounded toward zero; NumPy rounds down.
 
-    If `rhs` is 0, all bits of the result are one. A quotient that does not fit wraps around.
+    If `rhs` is 0, all bits of the result are 1. A quotient that does not fit wraps around.
     """
     is_zero = np.asarray(rhs == 0)
     if lhs.itemsize < 8:
@@ -383,7 +383,7 @@ def _quotient_by_doubles(lhs: Array, rhs: Array, is_zero: Array) -> Array:
 def power_integers(base: Array, exponent: Array) -> Array:
     """Computes powers modulo 2^n as XLA:CPU does.
 
-    Only the lowest six bits of an exponent count, although XLA's constant folding uses all bits.
+    Only the lowest six bits of an exponent are used, although XLA's constant folding uses all bits.
     Exponents are read as signed numbers, even if their type is unsigned. If the exponent is
     negative, powers of 1 are 1, powers of -1 are 1 or -1, and powers of all other numbers,
     including 0, are 0.
@@ -440,12 +440,12 @@ def shift_right_arithmetic(x: Array, amount: Array, out: Array | None = None, *,
 
 
 def population_count(x: Array, *, bits: int) -> Array:
-    """Counts the one bits; NumPy counts the one bits of the absolute value."""
+    """Counts the bits that are 1; NumPy counts the bits of the absolute value."""
     return np.bitwise_count(_unsigned(x, bits)).astype(x.dtype)
 
 
 def count_leading_zeros(x: Array, *, bits: int) -> Array:
-    """Counts the zero bits above the highest one bit."""
+    """Counts the leading zero bits."""
     smeared = _unsigned(x, bits)
     step = 1
     while step < bits:

@@ -21,9 +21,9 @@ __all__ = ["filled", "literal_array", "literal_value"]
 def literal_value(literal: Literal, options: RunOptions, stream: int = 0) -> Value:
     """Returns the value of a constant; tuple literals become tuples.
 
-    Arrays are read-only unless they are elided in the literal. Elided arrays are filled as the
-    options say; different values of `stream` give different random numbers. If the literal is
-    elided, the caller must have checked that the options name a fill.
+    Arrays are read-only unless they are elided in the literal. Elided arrays are filled according
+    to the options; different values of `stream` give different random numbers. If the literal is
+    elided, the caller must have checked that a fill is specified in the options.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> literal_value(Literal(array_shape("s32", (2,)), "{1, 2}"), RunOptions())

@@ -182,7 +182,7 @@ class _Peak:
         self.ends: dict[Shape, list[int]] = {}
         self.result: list[int] = []
         self.live = 0
-        # `makers` maps each array to the instruction that allocates it and that instruction's
+        # `makers` maps each array to the instruction that allocates it, with the instruction's
         # position; `last` maps it to the position of the last instruction that needs it.
         self.makers: dict[int, tuple[Instruction, int]] = {}
         self.last: dict[int, int] = {}
@@ -211,7 +211,7 @@ class _Peak:
         """Returns the peak including the copies of results.
 
         A result is copied if it is an input, if it is a view of an array with fewer elements, or if
-        the array has already occurred as a result. `largest` is the size of the largest input.
+        its array has already occurred as a result. `largest` is the size of the largest input.
         """
         copied, seen = 0, set[int]()
         for array, leaf in zip(self.result, root.shape.leaves(), strict=False):

@@ -25,9 +25,9 @@ __all__ = ["Monoid", "independent_results", "monoid_of", "sign_keys"]
 class Monoid(Record):
     """An operation for which NumPy has a reduction: one ufunc for numbers, and one for pred.
 
-    `opcode` names the operation; the op table describes its algebra. If the operation compares,
-    `winning_zero` is the sign bit of its result for two zeros of different signs. Otherwise, it is
-    None.
+    `opcode` names the operation; the op table describes its algebra. For a maximum or minimum,
+    `winning_zero` is the sign bit of the result for two zeros of different signs; for other
+    operations, it is None.
     """
 
     opcode: str
@@ -117,7 +117,7 @@ class Monoid(Record):
 
 
 def sign_keys(x: Array) -> Array:
-    """Returns the bits of floats as integers: negative for negative numbers, the smallest for -0.
+    """Returns the bits of floats as integers: negative numbers become negative, -0 the smallest.
 
     >>> sign_keys(np.array([0.0, -1.0, -0.0], np.float32)).tolist()
     [0, -1082130432, -2147483648]
@@ -156,7 +156,7 @@ def monoid_of(computation: Computation) -> Monoid | None:
 def independent_results(reducer: Computation) -> dict[int, Monoid | None]:
     """Returns the monoids of the results that do not depend on other results, by result number.
 
-    The monoid is None if such a result does not have one.
+    The value is None for a result that no monoid computes.
 
     >>> import hlotool
     >>> text = "f { a = f32[] parameter(0) b = f32[] parameter(1) c = f32[] parameter(2) d = f32[] parameter(3) s = f32[] add(a, c) "

@@ -21,7 +21,7 @@ class RunOptions(Record):
     is None, such constants are errors. `seed` is the seed of all random numbers. `max_iterations`
     limits the iterations of each while loop, `timeout_seconds` limits the duration of the run
     (checked between instructions), and `max_memory` limits the estimated number of bytes that the
-    run needs; None means no limit.
+    run needs. For all three, None means no limit.
 
     `custom_calls` maps targets of custom-calls to functions. Each function takes the values of the
     operands and returns the result, which is an array or a tuple. If it has a parameter named

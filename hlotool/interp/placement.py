@@ -23,8 +23,8 @@ def _instructions(module: Module) -> Iterator[Instruction]:
 def part_hint(module: Module, parameter: Instruction) -> str | None:
     """Returns a hint for an argument that does not fit a parameter.
 
-    The hint applies to parameters that take one device's part of an array. For all others, returns
-    None.
+    The hint applies to parameters that take one device's part of an array. For all other
+    parameters, returns None.
     """
     if module.num_partitions < 2 or is_whole(module) or not parameter.shape.is_array or "sharding" not in parameter.attributes:
         return None

@@ -277,7 +277,8 @@ def _doubtful_rule(x: Instruction) -> Violation | None:
 def _is_doubtful(value: object, x: Instruction) -> bool:
     """Returns whether an attribute contains a negative number, or a slice beyond the array.
 
-    NumPy counts negative numbers from the end of a dimension, and truncates such slices.
+    NumPy counts negative numbers from the end of a dimension, and truncates slices beyond the
+    array.
     """
     if not isinstance(value, tuple):
         return isinstance(value, int) and value < 0

@@ -1,7 +1,7 @@
 """The queues between a host and one device.
 
-They serve infeed and outfeed, and send and recv if the other end is the host. The kernels of these
-opcodes are in `kernels.communication`.
+They are used by infeed and outfeed, and by send and recv if the other end is the host. The kernels
+of these opcodes are in `kernels.communication`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ class HostQueues:
     """The queues between a host and one device.
 
     `infeed` contains the values for the opcode `infeed`, oldest first. `received` contains, for
-    each channel, the values for `recv` from the host. These values may be anything that `evaluate`
-    accepts as an argument. A run appends the values of the opcode `outfeed` to `outfeed`, and the
-    values of `send` to the host to `sent[channel]`. The appended values are arrays of the exact
-    type, or tuples of such arrays.
+    each channel, the values for `recv` from the host. The values in both may be anything that
+    `evaluate` accepts as an argument. A run appends the values of the opcode `outfeed` to
+    `outfeed`, and the values of `send` to the host to `sent[channel]`. The appended values are
+    arrays of the exact type, or tuples of such arrays.
 
     >>> queues = HostQueues(infeed=[[1.0, 2.0]], received={3: [5]})
     >>> len(queues.infeed), len(queues.received[3]), queues.outfeed, queues.sent

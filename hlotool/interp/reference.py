@@ -1,7 +1,7 @@
 """The reference executor: one kernel call per instruction; values are freed after their last use.
 
-There are no special cases for opcodes. Running computations are generators on an explicit stack, so
-only memory limits the depth of calls.
+There are no special cases for opcodes. Each running computation is a generator on an explicit
+stack, so the depth of calls is limited only by memory.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class ReferenceExecutor:
         return value
 
     def _start(self, request: Invoke) -> Run:
-        # The deadline is checked here, not only after each instruction: a loop may have none.
+        # The deadline is also checked here, because the computations of a loop may have no
+        # instructions to run.
         if self._is_late():
             raise failure(self.module, request.computation.root, "R005", self._too_late())
         if request.batch is not None and not self.programs.can_batch(request.computation):

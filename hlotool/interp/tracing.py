@@ -108,7 +108,7 @@ class NonfiniteWatch(Observer):
     """An observer that stops a run at the first instruction that computes a NaN or an infinity.
 
     The run stops at a NaN only if the instruction's operands contain no NaN, and at an infinity
-    only if they are finite. `nans` and `infinities` select the values to look for.
+    only if all operands are finite. `nans` and `infinities` select the values to look for.
     """
 
     def __init__(self, module: Module, *, nans: bool = True, infinities: bool = True) -> None:

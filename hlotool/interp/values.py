@@ -20,7 +20,9 @@ Value: TypeAlias = Any
 
 
 class Token:
-    """The value of a `token[]`; tokens order operations and have no content, so all are equal.
+    """The value of a `token[]`.
+
+    Tokens determine the order of operations. They have no content, so all of them are equal.
 
     >>> Token() == Token()
     True
@@ -83,7 +85,7 @@ def zeros(shape: Shape) -> Value:
 def owns_memory(value: Value) -> bool:
     """Returns whether a value is a writable array that owns its memory.
 
-    There may be other references to it, or views of it.
+    There may be other references to the array, or views of it.
 
     >>> owns_memory(np.zeros(2)), owns_memory(np.zeros(2)[1:])
     (True, False)
@@ -173,7 +175,7 @@ def _checked_leaf(argument: Any, shape: Shape, location: str) -> Any:
 
 
 def _sizes_fit(sizes: Sequence[int], shape: Shape) -> bool:
-    """Returns whether the sizes equal the shape's dimensions, or are smaller in dynamic ones."""
+    """Returns whether the sizes equal the shape's, or are smaller in dynamic dimensions."""
     if len(sizes) != shape.rank:
         return False
     dynamic = shape.dynamic or (False,) * shape.rank

@@ -41,8 +41,8 @@ def positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[
 def taps(window: WindowDimension, size: int, base: int) -> list[tuple[int, slice, slice]]:
     """Returns the taps at which any of `size` results reads one of `base` elements.
 
-    Each tap comes with its `positions`. Most taps of a window may read nothing, because a window
-    can be much larger than the array.
+    Each tap comes with its `positions`. If a window is much larger than the array, most of its taps
+    read nothing.
 
     >>> [tap for tap, _, _ in taps(WindowDimension(10**9), 3, 2)]
     [0, 1]
@@ -62,8 +62,8 @@ def taps(window: WindowDimension, size: int, base: int) -> list[tuple[int, slice
 def phases(w: WindowDimension, size: int) -> list[tuple[slice, slice, WindowDimension]]:
     """Groups positions that read elements through the same taps.
 
-    Returns the positions and the taps of each group, and the window of a convolution with only
-    these taps that computes the positions.
+    Returns the positions and the taps of each group, and the window of a convolution that computes
+    these positions from these taps.
 
     >>> [(positions, taps) for positions, taps, _ in phases(WindowDimension(3, base_dilation=2), 8)]
     [(slice(0, None, 2), slice(0, None, 2)), (slice(1, None, 2), slice(1, None, 2))]

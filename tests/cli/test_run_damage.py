@@ -113,9 +113,9 @@ def test_shapes_larger_than_memory(refused):
     giant = "f32[1000000,1000000]"
     text = f"ENTRY e {{ x = {giant} parameter(0) ROOT y = {giant} negate(x) }}"
     assert "7.3 TiB of memory, but only 1 GiB is allowed" in refused(text, "--max-memory", "1G")
-    assert "cannot make random values for 'x', f32[1000000,1000000]" in refused(text, "--max-memory", "none")
+    assert "cannot create random values for 'x', f32[1000000,1000000]" in refused(text, "--max-memory", "none")
     empty = "f32[9223372036854775807,9223372036854775807,0]"
-    assert "cannot make random values for 'x'" in refused(f"ENTRY e {{ ROOT x = {empty} parameter(0) }}")
+    assert "cannot create random values for 'x'" in refused(f"ENTRY e {{ ROOT x = {empty} parameter(0) }}")
     assert "error[R004]" in refused(f"ENTRY e {{ c = f32[] constant(1) ROOT x = {empty} broadcast(c), dimensions={{}} }}")
 
 

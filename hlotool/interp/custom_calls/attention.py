@@ -33,7 +33,8 @@ true if the last operands contain the lengths of sequences; positions beyond the
 class _Attention:
     """The settings of a call, and the computations that depend on them.
 
-    `written` converts results to the form of the call; `_rows` converts operands to a common form.
+    `written` converts results to the form that the call requires; `_rows` converts operands to a
+    common form.
     """
 
     def __init__(self, call: CustomCall) -> None:

@@ -3,7 +3,8 @@
 JAX lowers linear algebra to `lapack_*_ffi` for CPUs, to targets such as `cusolver_*_ffi` for GPUs,
 and to XLA's own targets for TPUs.
 
-Each function solves a problem for one matrix. For a batch, a loop calls it for each matrix.
+Each function solves a problem for one matrix. For a batch, a loop calls the function for each
+matrix.
 """
 
 from __future__ import annotations
@@ -287,7 +288,7 @@ def _settings(backend_config: str) -> dict[str, int]:
     """Returns the settings in a backend configuration.
 
     Settings are written as `{uplo = 76 : ui8, left = true}`, or as a list such as `"1,1,100,1e-6"`,
-    whose first number says whether to read the lower triangle.
+    whose first number is 1 if the lower triangle is to be read.
     """
     words = {"true": 1, "false": 0}
     named = {name: words[value] if value in words else int(value) for name, value in _SETTING.findall(backend_config)}
@@ -296,7 +297,7 @@ def _settings(backend_config: str) -> dict[str, int]:
 
 
 def _packed_settings(backend_config: str) -> dict[str, int]:
-    """Returns the setting in a binary structure, which older versions of JAX write.
+    """Returns the setting in a binary structure, the form that older versions of JAX write.
 
     The second number in the structure is 0 for the lower triangle.
     """

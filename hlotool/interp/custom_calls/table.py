@@ -34,8 +34,8 @@ def handler_of(target: str, options: RunOptions) -> Handler | None:
 class Target(NamedTuple):
     """The facts about a custom call that are known before it is executed.
 
-    `function` computes the call and takes the arguments `keywords`; it is None if no function is
-    known. `is_own` is true unless RunOptions provides the function.
+    `function` computes the call and takes the keyword arguments `keywords`; it is None if no
+    function is known. `is_own` is true unless RunOptions provides the function.
     """
 
     call: CustomCall

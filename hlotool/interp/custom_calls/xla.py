@@ -19,7 +19,7 @@ __all__ = ["PARTITIONER_TARGETS", "TARGETS"]
 
 
 def _unchanged(*operands: Value, call: CustomCall) -> Value:
-    """Returns the operand of an annotation. Its shape must be compatible with the result's."""
+    """Returns the operand of an annotation, whose shape must be compatible with the result's."""
     if len(operands) != 1 or not compatible(call.operand_shapes[0], call.result):
         operands_text = ", ".join(shape.text_without_layout for shape in call.operand_shapes) or "no operands"
         message = f"'{call.target}' changes shapes from {operands_text} to {call.result.text_without_layout}, which needs several devices"

@@ -8,8 +8,8 @@ convention:
   `interp.dtypes`; scalars have rank 0), a tuple of values, or a Token. Arrays have their actual
   dimensions: a dynamic dimension may be smaller than in the shape.
 * **Facts** are keyword-only parameters: attributes of the op by name, with their defaults filled
-  in, and the names in FACTS. A kernel receives only the facts that its signature names. The facts
-  in PER_CALL_FACTS may differ from call to call.
+  in, and the names in FACTS. A kernel receives only the facts that appear in its signature. The
+  facts in PER_CALL_FACTS may differ from call to call.
 * **The result** has the element type and the dimensions of the instruction's shape. It may be an
   operand or a view of an operand.
 * **Memory.** Operands may be views: they may have gaps, any order of dimensions in memory, and
@@ -24,9 +24,9 @@ convention:
   nested calls need no Python stack. `yield from` delegates to other generators of this kind.
 * **Batches.** Instead of running a computation on scalars many times, an executor runs it once, on
   arrays with one element per instance; the dimensions of these arrays are the batch.
-  `kernel(..., batch=...)` names the function that computes the opcode in this case. The function
-  follows the same convention, except that an operand that is the same for all instances may still
-  have rank 0, and so may a result computed only from such operands.
+  `kernel(..., batch=...)` specifies the function that computes the opcode in this case. The
+  function follows the same convention, except that an operand that is the same for all instances
+  may still have rank 0, as may a result that is computed only from operands of rank 0.
 * **Errors.** A kernel raises `Violation`, which names the attribute or operand to blame; any other
   exception is reported as "cannot be computed", with its message. The executor adds the instruction
   and its location in the source.
@@ -64,8 +64,8 @@ FACTS = PER_CALL_FACTS | {"result", "operand_shapes", "options", "instruction_ke
 
 `result` is the Shape of the result, `operand_shapes` a tuple of Shapes, and `options` the
 RunOptions. `instruction_key` is a hashable object that identifies the instruction: devices meet
-under this key, and per-device state is stored under it. `group_mode` says whether the ids in the
-groups of a collective denote replicas, partitions or devices (see `analysis.collectives`).
+under this key, and per-device state is stored under it. `group_mode` determines whether the ids in
+the groups of a collective denote replicas, partitions or devices (see `analysis.collectives`).
 `frontend_attributes` is a dict of strings. `shardings` is a tuple of the shardings of the
 instruction and of its operands, with None for those without a sharding. `target` describes the
 target of a custom call (see `interp.custom_calls.table`).
@@ -75,11 +75,10 @@ target of a custom call (see `interp.custom_calls.table`).
 class Invoke:
     """A request, yielded by a kernel, to run a computation. The computation's value is sent back.
 
-    If `batch` is given, it is a tuple of dimensions, and the computation is one on scalars, which
-    runs for all elements of the arguments at once: arrays take the place of its scalar parameters,
-    and the arrays of the result have these dimensions. If `root` is given, the value of that
-    instruction of the computation is sent back instead, and only the instructions that it depends
-    on are computed.
+    If `batch` is given, it is a tuple of dimensions, and a computation on scalars is run for all
+    elements of the arguments at once: arrays take the place of its scalar parameters, and the
+    arrays of the result have these dimensions. If `root` is given, the value of that instruction of
+    the computation is sent back instead, and only the instructions that it depends on are computed.
 
     The executor takes the arguments out of the request. A kernel that drops its own references to
     them before it yields allows the computation to overwrite them in place.
@@ -115,9 +114,10 @@ class Kernel(Record):
     `function(*operands, **facts)` returns the value; if `suspends` is true, it is a generator
     function that returns a Run. `facts` lists the names of its keyword parameters.
     `batch_function`, `batch_suspends` and `batch_facts` are their counterparts for batches;
-    `batch_function` is None if the opcode cannot be computed for a batch. `in_layout` says for
-    which instructions the operands must be in the memory order of their layouts. `may_refuse` says
-    for which instructions the kernel may raise Violation even if they follow the rules of the op.
+    `batch_function` is None if the opcode cannot be computed for a batch. `in_layout` determines
+    the instructions whose operands must be in the memory order of their layouts. `may_refuse`
+    determines the instructions for which the kernel may raise Violation even if they follow the
+    rules of the op.
     """
 
     function: Callable[..., Any]
@@ -145,7 +145,7 @@ def unchanged(operand: Value) -> Value:
     """Returns the operand unchanged.
 
     This is the kernel of no-ops, and the batch function of opcodes that rearrange elements: each
-    instance has only one.
+    instance has only one element.
     """
     return operand
 
@@ -162,15 +162,15 @@ def _facts_of(opcode: str, function: Callable[..., Any]) -> tuple[str, ...]:
 def kernel(
     *opcodes: str, batch: Callable[..., Any] | Literal["same"] | None = None, in_layout: When = False, may_refuse: When = False
 ) -> Callable[[Function], Function]:
-    """Makes the decorated function the kernel of these opcodes.
+    """Registers the decorated function as the kernel of these opcodes.
 
     `batch` is the function that computes them for batches; `"same"` stands for the decorated
     function itself. `in_layout` is true if the result depends on the memory order of the operands,
-    or is a predicate that is true for instructions whose results do; executors then pass arrays in
-    the memory order of the operands' layouts. In the same way, `may_refuse` says whether the kernel
-    may raise Violation for instructions that follow the rules of the op; executors run such
-    instructions even if their values are unused. Raises ValueError if a keyword parameter is
-    neither an attribute of the op nor one of FACTS.
+    or is a predicate that is true for instructions whose results depend on it; executors then pass
+    arrays in the memory order of the operands' layouts. In the same way, `may_refuse` determines
+    whether the kernel may raise Violation for instructions that follow the rules of the op;
+    executors run such instructions even if their values are unused. Raises ValueError if a keyword
+    parameter is neither an attribute of the op nor one of FACTS.
     """
 
     def register(function: Function) -> Function:
@@ -192,6 +192,6 @@ def kernel(
 
 
 def default_of(opcode: str, attribute: str) -> Any:
-    """Returns the value of an attribute that is omitted; None if it has no default."""
+    """Returns the default value of an attribute, or None if it has no default."""
     default = OPS[opcode].attributes[attribute].default
     return None if default is REQUIRED else default

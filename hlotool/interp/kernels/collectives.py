@@ -75,7 +75,7 @@ def _group(device: Device, mode: str, replica_groups: Groups) -> tuple[int, ...]
 def _members(device: Device, mode: str, replica_groups: Groups) -> tuple[int, ...]:
     members = _group(device, mode, replica_groups)
     if not members:
-        raise Violation("R004", "replica_groups", f"device {device.number} is in no group", "every device must be in one")
+        raise Violation("R004", "replica_groups", f"device {device.number} is in no group", "every device must be in a group")
     return members
 
 
@@ -268,7 +268,7 @@ def collective_broadcast(
     """Returns the operands of the root.
 
     The root is the group's first member, unless the last operand selects another member for each
-    operand. Devices in no group get zeros.
+    operand. Devices that are in no group get zeros.
     """
     members = _group(device, group_mode, replica_groups)
     if not members:

@@ -85,7 +85,7 @@ def _neighbors(device: Device, attributes: dict[str, str]) -> tuple[list[int], l
     """Returns the numbers of the devices to which this one sends, and from which it receives.
 
     If there are no pairs, the device sends to itself. As in collective-permute, the ids in pairs
-    denote partitions if there are several, else replicas.
+    denote partitions if there are several partitions, and replicas otherwise.
     """
     if _PAIRS not in attributes:
         return [device.number], [device.number]

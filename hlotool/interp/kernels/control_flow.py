@@ -1,6 +1,6 @@
 """Kernels of opcodes that run computations: call, while, conditional, fusion and the async family.
 
-They yield an Invoke for each run of a computation.
+The kernels yield an Invoke for each run of a computation.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _fusion_batch(*operands: Value, calls: Computation, batch: Batch) -> Run:
 
 @kernel("fusion", batch=_fusion_batch)
 def fusion(*operands: Value, calls: Computation) -> Run:
-    """Runs the computation on as many operands as it has parameters.
+    """Runs the computation, which receives as many operands as it has parameters.
 
     A fusion may have more operands, because compilers may leave unused operands behind.
     """
@@ -55,8 +55,8 @@ def fusion(*operands: Value, calls: Computation) -> Run:
 def async_start(*operands: Value, calls: Computation, result: Shape) -> Run:
     """Runs the computation if the shape contains all of its operands and its result.
 
-    Otherwise, the async-update that completes the shape runs it, or else the async-done. Contexts
-    are not read.
+    Otherwise, the computation is run by the async-update that completes the shape, or, if there is
+    none, by the async-done. Contexts are not read.
     """
     value = (yield Invoke(calls, operands)) if _runs(result, calls) else zeros(result.elements[1])
     return operands, value, *(zeros(shape) for shape in result.elements[2:])
@@ -81,7 +81,7 @@ def _runs(in_flight: Shape, calls: Computation | None) -> bool:
     """Returns whether an operation has run by the time it has this shape.
 
     It runs as soon as the shape contains all of its operands and its result. Raises Violation if
-    the operation has no start.
+    the operation has no async-start.
     """
     if calls is None:
         raise Violation("R004", "opcode", "the operand is not the value of an asynchronous operation")
@@ -102,7 +102,7 @@ def next_iteration(iterations: int, options: RunOptions) -> int:
             "R005",
             "opcode",
             f"the loop did not end after {iterations} iteration{'s' if iterations != 1 else ''}",
-            "raise max_iterations if it should go on",
+            "increase max_iterations if the loop should go on",
         )
     return iterations + 1
 

@@ -103,7 +103,7 @@ def _whole_kernel(rhs: Value, others: Sequence[Array], config: SparsityConfig | 
         return np.asarray(rhs)
     is_known = sparsity is not None and len(sparsity.sparsity) == 2 and sparsity.sparsity[0] == 1 and sparsity.stride == 1
     if sparsity is None or not is_known or positions.shape != rhs.shape:
-        message = "hlotool computes convolutions of sparse kernels only for sparsity=1xN stride=1, with a position for each element"
+        message = "hlotool computes convolutions with sparse kernels only for sparsity=1xN stride=1, with a position for each element"
         raise Violation("R001", "operand 1", message, _SPARSE_HINT)
     size, axis = sparsity.sparsity[1], sparsity.dimension
     if positions.size and not 0 <= int(positions.min()) <= int(positions.max()) < size:

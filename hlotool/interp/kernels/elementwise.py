@@ -158,8 +158,8 @@ def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
 _DIRECT: dict[tuple[str, np.dtype[Any]], Function] = {}
 """A cache of functions by opcode and type, for operands that need no conversion.
 
-For scalars, finding the function takes longer than calling it. The number of rows bounds the size
-of the cache. Several threads may fill the same entry, but always with the same function.
+For scalars, finding the function takes longer than calling it. The size of the cache is bounded by
+the number of rows. Several threads may fill the same entry, but always with the same function.
 """
 
 

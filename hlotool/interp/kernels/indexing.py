@@ -131,6 +131,6 @@ def _slices_at(starts: Sequence[Array], indexed: Sequence[int], operand: Array, 
     strides = [operand.strides[k] for k in (*indexed, *window)]
     if operand.dtype.isbuiltin == 1:
         return np.asarray(as_strided(operand, shape, strides)[index])
-    # NumPy may not recognize the name that it gives to a type of ml_dtypes, such as f1.
+    # NumPy gives names such as f1 to the types of ml_dtypes, but may not recognize these names.
     patterns = operand.view(f"u{operand.itemsize}")
     return np.asarray(as_strided(patterns, shape, strides)[index]).view(operand.dtype)

@@ -1,7 +1,7 @@
 """Kernels of batch normalization and its gradient.
 
-They compute in double precision, block by block: allocating whole arrays of doubles would take
-longer than computing them.
+The kernels compute in double precision, block by block: allocating whole arrays of doubles would
+take longer than computing them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Kernels of opcodes that sort elements: sort and topk.
 
-Both are stable, regardless of the `is_stable` attribute. A comparator that only compares elements
-of one operand is turned into keys for NumPy's sort. All other comparators are called by a merge
-sort, which compares all pairs of a step at the same time.
+Both kernels are stable, regardless of the `is_stable` attribute. A comparator that only compares
+elements of one operand is turned into keys for NumPy's sort. All other comparators are called by a
+merge sort, which compares all pairs of a step at the same time.
 """
 
 from __future__ import annotations
@@ -150,9 +150,10 @@ def _ordered(is_left: Array, own: Array, rival: Array) -> tuple[Array, Array]:
 
 @kernel("topk")
 def topk(operand: Array, *, k: Int, largest: Bool) -> Value:
-    """Returns values and their indices in total order, including NaNs and signed zeros.
+    """Returns the k largest or smallest values of each row, in order, and their indices.
 
-    Equal values keep their order.
+    The order is the total order, which includes NaNs and signed zeros. Equal values keep their
+    order.
     """
     keys = total_order_keys(operand)
     order = np.argsort(_reversed(keys) if largest else keys, axis=-1, kind="stable")[..., :k]

@@ -58,8 +58,8 @@ def pooled(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimensi
     ufunc, fill = monoid.ufunc(number), _identity(monoid, number)
     result = _pooled(ufunc, x, init, fill, window, sizes, number)
     if result is not None and monoid.may_have_wrong_zeros(result, x, init):
-        # The smallest or largest integer would be a useless result of an empty window, but all
-        # results include init.
+        # The smallest or largest integer would be useless as the result for an empty window, but
+        # all results include init.
         keys = sign_keys(x)
         limits = np.iinfo(keys.dtype)
         least = np.array(limits.min if fill < 0 else limits.max, keys.dtype)
@@ -138,7 +138,7 @@ def pooled_in_order(monoid: Monoid, x: Array, init: Array, window: Sequence[Wind
 
 
 def _is_still(window: WindowDimension) -> bool:
-    """Returns whether each result along the dimension depends only on the element at that index."""
+    """Returns whether each result along the dimension depends only on the element at its index."""
     return window == WindowDimension(1, window_dilation=window.window_dilation)
 
 

@@ -1,8 +1,8 @@
 """Kernels of opcodes that generate random numbers.
 
-There are three kinds of numbers: bits from a named algorithm; numbers of a distribution (`rng`),
-which depend on the run's seed; and the device's own state. All are the same on every machine. HLO
-does not define the numbers of `rng`, so they are specific to hlotool.
+There are three kinds of numbers: bits from a named algorithm; numbers from a distribution (`rng`),
+which depend on the run's seed; and the device's own state. All of these numbers are the same on
+every machine. HLO does not define the numbers of `rng`, so they are specific to hlotool.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def _joined(low: Array, high: Array) -> Array:
 
 
 # ---- Threefry-2x32 with 20 rounds --------------------------------------------------------------
-# Source, also of Philox below: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
+# The source of this algorithm and of Philox below is Salmon et al., "Parallel random numbers: as
+# easy as 1, 2, 3", 2011.
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
@@ -48,7 +49,8 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 def threefry(key: Array, counters: Array) -> tuple[Array, Array]:
     """Returns the two words of random bits for each counter.
 
-    Keys and counters are 64-bit numbers. `key` is one key for all counters, or has one for each.
+    Keys and counters are 64-bit numbers. `key` contains one key for all counters, or one for each
+    counter.
     """
     low, high = _words(key)
     keys = (low, high, low ^ high ^ _WORD(0x1BD11BDA))
@@ -163,7 +165,7 @@ def rng_bit_generator(state: Array, *, algorithm: RandomAlgorithm, result: Shape
 def _drawn_bits(memory: Memory, sizes: Sequence[int], seed: int, device: Device) -> Array:
     """Returns 64 random bits per element.
 
-    They depend on the seed, the device, the instruction and the execution.
+    The bits depend on the seed, the device, the instruction and the execution.
     """
     key = np.random.SeedSequence([seed, device.number, memory.number]).generate_state(1, _LONG)[0]
     state, bits = _philox(np.array([key, memory.counter, 0], _LONG), sizes, 64)
@@ -178,7 +180,7 @@ def _fractions(bits: Array, number: NumberType) -> Array:
 
 
 def _uniform(bits: Array, low: Array, high: Array, number: NumberType) -> Array:
-    """Returns numbers in [low, high), or low if both are equal."""
+    """Returns numbers in [low, high), or `low` if the limits are equal."""
     if number.kind == "pred":
         return np.where((bits & _LONG(1)).astype(bool), high, low)
     if number.kind == "float":

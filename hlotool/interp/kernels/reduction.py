@@ -83,7 +83,7 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Sh
     if count > 1:
         return (yield from _reduced_together(to_apply, inputs, inits, axes))
     results = yield from _reduced_apart(to_apply, inputs, inits, axes)
-    # A reducer of one number may return a tuple, too.
+    # A reducer of single numbers may also return a tuple.
     return results if result.is_tuple else results[0]
 
 
@@ -106,8 +106,7 @@ def _reduced_together(reducer: Computation, inputs: Sequence[Array], inits: Sequ
 def _reduced_apart(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
     """Returns a tuple of the reduced inputs.
 
-    A result that does not depend on the other results is computed separately, since they do not
-    affect it.
+    A result that does not depend on the other results is computed separately.
     """
     alone = independent_results(reducer)
     together = (yield from _folded(reducer, inputs, inits, axes)) if len(alone) < len(inputs) else inputs
@@ -163,7 +162,7 @@ def _rounds_each_step(x: Array, monoid: Monoid | None, axes: tuple[int, ...]) ->
 
 
 def _in_windows(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
-    """Reduces windows of 32 elements along each reduced dimension, until none is longer than 32."""
+    """Reduces windows of 32 elements along each dimension, until no reduced dimension is longer."""
     while any(inputs[0].shape[k] > _WINDOW for k in axes):
         window, sizes = [], []
         for k, size in enumerate(inputs[0].shape):

@@ -283,8 +283,8 @@ def select_and_scatter(operand: Array, source: Array, init_value: Array, *, wind
 def _parts(operand: Array, window: Window) -> Iterator[Any]:
     """Returns slices of the operand that can be computed independently.
 
-    They divide the first dimension if no window slides over it. Otherwise, there is only one, which
-    is the whole array.
+    They divide the first dimension if no window slides over it. Otherwise, there is only one slice,
+    which contains the whole array.
     """
     if not window or window[0] != WindowDimension(1, window_dilation=window[0].window_dilation):
         return iter((...,))
@@ -293,7 +293,7 @@ def _parts(operand: Array, window: Window) -> Iterator[Any]:
 
 
 def _selected(select: Computation, operand: Array, window: Window, sizes: tuple[int, ...]) -> Run:
-    """Returns the flat index of each window's selected element, and a mask of windows with one."""
+    """Returns the flat index of the element selected in each window, and whether there is one."""
     best = np.zeros(sizes, operand.dtype)
     numbers = np.arange(operand.size, dtype=np.int32 if operand.size < 1 << 31 else np.int64).reshape(operand.shape)
     position, is_set, all_set = np.zeros(sizes, numbers.dtype), np.zeros(sizes, bool), False

@@ -1,6 +1,6 @@
 """Computes convolutions of floats with a few large operations.
 
-There are five ways, depending on the sizes:
+There are five methods; the choice depends on the sizes:
 
 * columns: the elements that each position (or place) of the result reads are copied into a buffer
   (im2col), and a matrix product combines them with the kernels;
@@ -8,7 +8,7 @@ There are five ways, depending on the sizes:
   are copied;
 * places: a product for each position, if the result has fewer positions than the window has taps,
   as in gradients of kernels; if there are few images, or if features are outside of the batch in
-  memory, a sum of products of blocks instead, with columns of taps;
+  memory, the result is computed as a sum of products of blocks instead, with columns of taps;
 * shifts and correlations: the counterparts of columns and places for groups with a single feature,
   which have no matrices to multiply.
 
@@ -375,7 +375,7 @@ class _Frame:
         self.pitches = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
 
     def blocks(self) -> Iterator[slice]:
-        """Returns ranges of the groups that are computed together."""
+        """Returns ranges of groups; the groups in a range are computed together."""
         step = max(1, _BUFFER // 2 // prod(self.sizes))
         return (slice(start, min(start + step, self.groups)) for start in range(0, self.groups, step))
 

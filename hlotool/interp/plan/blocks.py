@@ -1,6 +1,6 @@
 """Statements for clusters: loops over blocks of rows, which stay in the processor's cache.
 
-Each operation is one call of a NumPy function per block. Blocks of the operands are views. Blocks
+Each operation is one call to a NumPy function per block. Blocks of the operands are views. Blocks
 of results are views of the results' arrays; all other values are computed into a few buffers of the
 size of a block, which are reused. Within a block, narrow floats are represented as f32 and rounded
 after each operation.
@@ -38,7 +38,7 @@ NumPy takes three times as long to broadcast them along rows.
 _LEAST_FOR_THREADS = 1 << 22
 """Minimum number of computed elements for which the overhead of threads is not noticeable.
 
-The elements of the domain count once for each operation.
+The elements of the domain are counted once for each operation.
 """
 
 

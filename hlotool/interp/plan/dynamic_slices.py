@@ -39,7 +39,7 @@ def write_dynamic_update_slice(writer: Writer, operation: Operation, dying: Sequ
     """Writes a dynamic-update-slice of a static array at scalar positions.
 
     Returns whether the operation was written, and the operand whose array the statements may
-    overwrite, if any. They delete the name of this operand.
+    overwrite, if any. The statements delete the name of this operand.
     """
     if operation.instruction.opcode != "dynamic-update-slice":
         return False, None

@@ -1,7 +1,7 @@
 """Operations that can be computed block by block.
 
-Each operation has a function that computes a block. It is derived from the rows and functions of
-the elementwise kernels.
+Each operation has a function that computes a block. The function is derived from the rows and
+functions of the elementwise kernels.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Form(Record):
         return isinstance(self.function, np.ufunc)
 
     def call(self, writer: Writer, operands: Sequence[str], target: str | None = None) -> str:
-        """Returns the call of the function, which fills the target if there is one.
+        """Returns a call to the function, which fills the target if there is one.
 
         There may be a target only if `fills` is true.
         """
@@ -119,8 +119,9 @@ def _form(opcode: str, direction: str | None, comparison: str | None, *element_t
 def _is_blockwise(element_type: str) -> bool:
     """Returns whether blocks can have an element type.
 
-    They can if NumPy computes in it, or if it is a narrow float that f32 contains. Complex numbers
-    are excluded, because the functions for their parts return views, which must not be overwritten.
+    This is the case if NumPy computes in the type, or if it is a narrow float type whose numbers
+    are exact in f32. Complex numbers are excluded, because the functions for their parts return
+    views, which must not be overwritten.
     """
     number = NUMBERS.get(element_type)
     return number is not None and number.kind != "complex" and (number.held == number.computed or element_type in _NARROW)

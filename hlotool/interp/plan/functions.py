@@ -234,7 +234,7 @@ class FunctionWriter:
     def _local_results(self, region: Region, targets: Iterable[Variable]) -> list[Variable]:
         """Returns the results that a region computes itself, except those among the targets.
 
-        Their values have already been assigned to the targets.
+        Results among the targets need no further assignment.
         """
         local = {result for operation in region.operations for result in operation.results}
         kept = set(targets)

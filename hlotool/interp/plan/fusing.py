@@ -6,8 +6,8 @@ whole arrays.
 A cluster consists of elementwise operations on arrays of one shape (the domain), broadcasts into
 the domain, reductions along its last dimensions, and operations on the results of these reductions.
 In a cluster, a variable spans some of the axes of the domain and has size 1 along the others.
-Dimensions of size 1 are not axes, so reshapes that add or remove such dimensions, which surround
-most broadcasts, do not separate clusters.
+Dimensions of size 1 are not axes, so reshapes that add or remove such dimensions do not separate
+clusters. Most broadcasts are surrounded by such reshapes.
 
 An operation that cannot be in a cluster is a barrier between the operations that it depends on and
 the operations that depend on it. Levels count the barriers. All operations of a cluster have the
@@ -30,7 +30,7 @@ Forms = Callable[[Operation], Form | Reduction | None]
 Keys = Sequence[tuple[Variable, Axes]]
 """The operands of an operation in a cluster.
 
-They are variables of the cluster or from outside, each with the axes that it spans.
+The operands are variables of the cluster or from outside, each with the axes that it spans.
 """
 
 SMALLEST_DOMAIN = 1 << 14

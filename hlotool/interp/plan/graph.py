@@ -54,8 +54,8 @@ class Variable:
     def view_source(self) -> tuple[Variable, Axes]:
         """The variable that this one is a view of, and the positions of its dimensions in the view.
 
-        Views result from broadcasts and reshapes. Dimensions of size 1 are not counted: reshapes
-        may only add and remove such dimensions. A variable that is not a view is its own source.
+        Broadcasts and reshapes create views. Dimensions of size 1 are not counted: reshapes may
+        only add and remove such dimensions. A variable that is not a view is its own source.
         """
         if self._view is None:
             self._view = _view_source(self)
@@ -169,7 +169,7 @@ def index_of_view(shape: Shape, axes: Axes, rank: int) -> str:
 
 
 UNKNOWN = object()
-"""Marks an operation whose form has not been computed yet; the form itself may be None."""
+"""A marker for operations whose forms have not been computed yet; a form itself may be None."""
 
 
 class Operation:
@@ -217,7 +217,7 @@ class Operation:
 
 
 class Call(Operation):
-    """A call of a computation that has a function of its own."""
+    """A call to a computation that has a function of its own."""
 
     __slots__ = ("computation",)
 
@@ -240,9 +240,9 @@ class Region:
         self.results: Leaves = ()
 
     def free_variables(self) -> Iterator[Variable]:
-        """Yields the variables that operations or results read, including the sources of views.
+        """Yields the results and the variables that operations read, including the sources of views.
 
-        They include variables of the region itself.
+        Variables of the region itself are included.
         """
         for operation in self.operations:
             for variable in operation.reads:

@@ -38,7 +38,10 @@ FOLDED_ELEMENTS = 1 << 16
 """Maximum number of elements of each operand, and of the result, of a folded operation."""
 _FOLDED_IN_ALL = 1 << 22
 _POWER = "power"
-"""Never simplified: for some floats, `x ** 1` in NumPy differs from `x` in the last bit."""
+"""An opcode that is never simplified.
+
+For some floats, `x ** 1` in NumPy differs from `x` in the last bit.
+"""
 _INLINED_SIZE = 64
 _INCREASE, _LEAST_INCREASE = 16, 10_000
 """Limit on the size of generated code: `_LEAST_INCREASE + _INCREASE * instructions of the module`.
@@ -53,7 +56,8 @@ _DEEPEST_CALL = 60
 class CallGraph:
     """The call graph below an entry computation.
 
-    It contains the number of calls of each computation, and its size including all callees.
+    It contains the number of calls to each computation, and the size of each computation including
+    all of its callees.
     """
 
     def __init__(self, entry: Computation) -> None:
@@ -109,7 +113,7 @@ class _Request:
 
 
 class _Known:
-    """Value table for common subexpressions, one scope per region."""
+    """A value table for common subexpressions, with one scope per region."""
 
     __slots__ = ("depth", "operations", "outer")
 
@@ -195,7 +199,7 @@ class Lowering:
             raise CannotPlan("loops share so many computations that the generated code would be much longer than the module")
         parameters = computation.parameters
         if len(parameters) != len(request.arguments):
-            raise CannotPlan(f"'{computation.name}' is called with a wrong number of arguments, {len(request.arguments)}")
+            raise CannotPlan(f"'{computation.name}' is called with the wrong number of arguments, {len(request.arguments)}")
         environment: dict[Instruction, Leaves] = {}
         for parameter, argument in zip(parameters, request.arguments, strict=True):
             environment[parameter] = as_declared(argument, parameter.shape)

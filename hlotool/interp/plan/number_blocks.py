@@ -70,7 +70,7 @@ class NumberBlock:
 
 
 def _common(one: NumberBlock, other: NumberBlock) -> NumberBlock:
-    """Returns the innermost block that contains both."""
+    """Returns the innermost block that contains both blocks."""
     while one is not other:
         if one.depth < other.depth:
             one, other = other, one
@@ -80,7 +80,7 @@ def _common(one: NumberBlock, other: NumberBlock) -> NumberBlock:
 
 
 class NumberStatements:
-    """A writer for blocks of operations with these templates.
+    """A writer for blocks of operations, given the templates of the operations.
 
     `results` contains the variables that are read after the last block.
     """

@@ -2,9 +2,9 @@
 
 Integers are unbounded and are wrapped explicitly; there are also truth values and floats. Python's
 numbers are faster than NumPy's scalars, for which `scalars` writes expressions, but they must be
-converted from and to arrays. They are therefore only used in loops that contain nothing else.
-Python's floats are doubles; sums, products and quotients of f32 numbers in double precision have so
-many digits that rounding them to f32 gives the same result as computing in f32.
+converted from and to arrays. Python's numbers are therefore used only in loops that contain nothing
+but numbers. Python's floats are doubles; sums, products and quotients of f32 numbers in double
+precision have so many digits that rounding them to f32 gives the same result as computing in f32.
 
 For Numba, which has 64-bit integers that wrap and floats of both widths, only the expressions for
 floats differ.
@@ -162,8 +162,8 @@ They return None if the range is unknown.
 
 
 _OF_FLOATS: dict[Any, str] = {np.abs: "abs({0})", np.divide: "{0} / {1} if {1} else {call}"}
-# The sum of zeros is positive if either is positive. The sum of a NaN and a number has the bits of
-# the NaN.
+# The sum of two zeros is positive if either zero is positive. The sum of a NaN and a number has the
+# bits of the NaN.
 _LARGER = "{0} if {0} > {1} or ({0} == {1} and {0} != 0) else {1} if {1} > {0} else {0} + {1}"
 _SMALLER = "{0} if {0} < {1} or ({0} == {1} and {0} != 0) else {1} if {1} < {0} else {0} + {1} if {0} != {1} else -(-{0} - {1})"
 _OF_NATIVE_FLOATS: dict[Any, str] = {

@@ -1,4 +1,4 @@
-"""Finds arrays from outside of a cluster that a result may overwrite, block by block."""
+"""Finds arrays from outside of a cluster, to overwrite them with a result block by block."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["overwritten_operand"]
 
 
 def overwritten_operand(cluster: Cluster, result: Variable, dying: Sequence[Variable], axis: int) -> Variable | None:
-    """Returns one of the `dying` variables that the result may overwrite; None if there is none.
+    """Returns a `dying` variable that the result may overwrite, or None if there is none.
 
     Each block of this variable is read before the same block of the result is written. `axis` is
     the axis of the domain that is divided into blocks. It is only known at run time whether there

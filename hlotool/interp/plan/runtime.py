@@ -46,7 +46,7 @@ class PlanRun:
         self.deadline = None if options.timeout_seconds is None else time.monotonic() + options.timeout_seconds
 
     def driven(self, run: Run) -> Generator[Wait, None, Value]:
-        """Runs a kernel that suspends and returns its value. Yields when the device has to wait."""
+        """Returns the value of a kernel that suspends. Yields when the device has to wait."""
         value: Value = None
         while True:
             try:

@@ -124,7 +124,7 @@ def _array_expression(writer: Writer, variable: Variable) -> str:
 
 
 def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: Sequence[Variable]) -> Variable | None:
-    """Writes the call of an operation's kernel, and a check of its results.
+    """Writes a call to an operation's kernel, and a check of its results.
 
     Returns the operand that the kernel may overwrite, if any.
     """

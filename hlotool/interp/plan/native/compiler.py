@@ -37,7 +37,7 @@ def _numba() -> Any:
     if sys.modules.get("numba") is not None:
         return import_module("numba")
     # Numba reads the settings file if it can import yaml, and warns otherwise. It looks for the
-    # file again later, so its name is removed below.
+    # file again later, so the name of the file is removed below.
     yaml = sys.modules.get("yaml")
     sys.modules["yaml"] = None  # type: ignore[assignment]
     try:

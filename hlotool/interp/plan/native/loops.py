@@ -42,7 +42,7 @@ _MOST_READ = 1 << 20
 _MOST_AT_ONCE = 1 << 16
 """Maximum number of iterations between checks for timeouts and user interrupts."""
 _MOST_WORK = 1 << 25
-"""Maximum number of elements computed between such checks. Each element takes 1 to 10 ns."""
+"""Maximum number of elements computed between two checks. Each element takes 1 to 10 ns."""
 _TOO_MUCH_WORK = 1 << 29
 """The number of elements after which a nested loop gives up.
 
@@ -52,8 +52,8 @@ _MOST_ITERATIONS = (1 << 63) - 1
 _SECONDS, _SECONDS_PER_OPERATION, _SECONDS_PER_PAIR = 0.25, 0.003, 0.0003
 """Terms of the run time in seconds after which a loop is compiled.
 
-They are a constant, a term per operation and a term per pair of operations. The sum is about a
-third of the compile time, which is longest for calls of NumPy's loops.
+The terms are a constant, a term per operation and a term per pair of operations. The sum is about a
+third of the compile time, which is longest for calls to NumPy's loops.
 """
 _HOT = 1 << 17
 """The number of iterations after which a loop is compiled in any case."""
@@ -66,10 +66,10 @@ _GOES_ON, _HAS_ENDED, _GIVES_UP = range(3)
 
 Reached = tuple[bool, int, tuple[Any, ...]]
 Part = Callable[[int, int, tuple[Any, ...]], "Reached | None"]
-"""A function that runs a loop from one number of iterations to another, starting from a state.
+"""A function that continues a loop, given the number of iterations so far, a limit and the state.
 
-It returns whether the loop has ended, the number of iterations and the state, or None if it gives
-up.
+It returns whether the loop has ended, the new number of iterations and the new state, or None if it
+gives up.
 """
 
 
@@ -128,8 +128,8 @@ class NativeLoop:
         self._is_possible = True
         self._seconds = 0.0
         self._iterations = 0
-        # The time and the iteration up to which `_seconds` and `_iterations` include the current
-        # execution of the loop.
+        # In `_seconds` and `_iterations`, the current execution of the loop is included up to this
+        # time and this iteration.
         self._entered, self._counted = 0.0, 0
         self._step: Step | None = None
         self._arguments: list[Array] = []
@@ -224,7 +224,8 @@ def _owned(value: Any) -> Any:
 def _read_only(value: Any) -> Any:
     """Returns an argument that machine code only reads.
 
-    In Numba, read-only arrays have a type of their own, so all such arrays are made read-only.
+    In Numba, writable and read-only arrays have different types. All of these arrays are made
+    read-only, so that their types do not depend on the caller.
     """
     if not isinstance(value, np.ndarray):
         return _owned(value)
@@ -309,8 +310,8 @@ class _LoopWriter:
     def write(self, loop: Loop) -> None:
         """Writes the body of the function.
 
-        The function returns a code that says whether the loop goes on, the number of iterations,
-        and the scalars of the state.
+        The function returns a code (the loop has ended, goes on or gives up), the number of
+        iterations, and the scalars of the state.
         """
         line, name = self.writer.line, self.statements.name
         self._leaves = ", ".join(["n", *(name(variable) for variable in loop.state if variable.is_scalar)])

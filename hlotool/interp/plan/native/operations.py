@@ -46,7 +46,7 @@ def _write_elementwise(self: NativeStatements, operation: Operation) -> None:
 
 
 def _write_ufunc(self: NativeStatements, operation: Operation, ufunc: np.ufunc) -> None:
-    """Writes a call of NumPy's own loop, which takes numbers as arrays of one element."""
+    """Writes a call to NumPy's own loop, which takes numbers as arrays of one element."""
     (result,) = operation.results
     count = size_of(result)
     addresses = [(f"{self.in_memory(variable, count)}.ctypes.data", dtype_of(variable)) for variable in operation.reads]

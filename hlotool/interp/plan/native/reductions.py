@@ -45,7 +45,7 @@ def write_reduce(self: NativeStatements, operation: Operation) -> None:
 def _reduces_first(source: Variable, axes: Sequence[int]) -> bool:
     """Returns whether the axes are the first dimensions, but not all dimensions.
 
-    Only dimensions larger than 1 count, since the others make no difference to NumPy.
+    Dimensions of size 1 are ignored, since they make no difference to NumPy.
     """
     dimensions = long_dimensions(source.shape)
     kept = [k for k in dimensions if k not in axes]
@@ -55,7 +55,7 @@ def _reduces_first(source: Variable, axes: Sequence[int]) -> bool:
 def _reduces_last(source: Variable, axes: Sequence[int]) -> bool:
     """Returns whether the axes are the last dimensions, or all dimensions.
 
-    Only dimensions larger than 1 count.
+    Dimensions of size 1 are ignored.
     """
     dimensions = long_dimensions(source.shape)
     kept = [k for k in dimensions if k not in axes]
@@ -76,8 +76,8 @@ def combination(self: NativeStatements, monoid: Monoid, variable: Variable) -> N
 def _write_columns(self: NativeStatements, monoid: Monoid, source: Variable, target: str, positions: Array) -> None:
     """Writes a reduction that combines one element after the other.
 
-    NumPy combines the rows of matrices in this way. It also suits operations for which the order
-    makes no difference.
+    NumPy combines the rows of matrices in this way. This order is also used for operations for
+    which the order makes no difference.
     """
     count, length = positions.shape
     table = self.writer.bind(np.ascontiguousarray(positions.T).reshape(-1))

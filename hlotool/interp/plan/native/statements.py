@@ -154,7 +154,7 @@ class NativeStatements:
         return name
 
     def call_loop(self, ufunc: np.ufunc, arrays: Sequence[tuple[str, str]], counts: Sequence[int], steps: Sequence[int]) -> None:
-        """Writes a call of a NumPy loop for arrays, given by their addresses and types.
+        """Writes a call to a NumPy loop for arrays that are given by their addresses and types.
 
         The last array is the result. `counts` contains the sizes that the loop takes, and `steps`
         its strides in bytes. Raises CannotCompile if there is no such loop.

@@ -59,12 +59,8 @@ class Numbers:
     def elements(self, indices: Array, clamps: bool) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Returns pairs of positions, one in the result or the updates and one in the operand.
 
-<<<<<<< tests/interp/test_indexing.py
         The pairs of an index vector are consecutive, as in XLA, which applies the updates of a
         scatter window by window.
-=======
-        The pairs are in the order of the elements of the result or the updates.
->>>>>>> /tmp/mt/tests/interp/test_indexing.py
         """
         pairs = []
         vectors = np.moveaxis(indices, self.vector, -1)

@@ -25,7 +25,8 @@ from hlotool.ir.walk import shown_computations
 __all__ = ["Pairing", "Sketch", "pair_up", "sketch"]
 
 _HASHES = 64
-# Modules that share a smaller fraction are not paired, unless their names match.
+# Modules that share a smaller fraction of their instructions are not paired, unless their names
+# match.
 _LEAST_LIKENESS = 0.3
 # The bonuses for equal names, which are added to a similarity between 0 and 1.
 _SAME_FILE = 0.2
@@ -43,8 +44,8 @@ class Sketch(NamedTuple):
 
     `label` is the name of the module's file, relative to the folder. `signature` has two parts: the
     first covers whole instructions; the second covers only opcodes and the opcodes of operands,
-    which stay the same if shapes change. `text` is a digest of the module's text, or empty if it is
-    unknown.
+    which stay the same if shapes change. `text` is a digest of the module's text, or empty if the
+    text is unknown.
     """
 
     label: str

@@ -440,7 +440,8 @@ function instructionDetails(box) {
 }
 
 // The most expensive items of the selected group or of the whole picture, each with its own most
-// expensive items. Shares are relative to the whole; that of a loop's body covers all iterations.
+// expensive items. Shares are relative to the whole; the share of a loop's body covers all
+// iterations.
 function showHeaviest() {
   const box = selected && insideOf(structure, selected).length ? selected : layout.boxes[0];
   const amount = item => item < 0 ? amountOfGroup(-1 - item) : instructions[measure()][item];
@@ -459,7 +460,7 @@ function showHeaviest() {
     node.style.paddingLeft = 6 + 12 * depth + "px";
     nodes.push(node);
     const inside = insideOf(structure, { group: item < 0 ? -1 - item : -1, instruction: item });
-    // The largest layers represent the others.
+    // The largest layers represent the other layers.
     const isLayers = item < 0 && groups.kind[-1 - item] === "layers";
     if (depth < DEEPEST && share >= LEAST_OPEN) stack.push(...(isLayers
       ? heaviest([...inside], share, depth + 1, MOST_LAYERS, 0) : heaviest([...inside], share, depth + 1, MOST_CHILDREN, LEAST_SHARE)).reverse());

@@ -34,7 +34,7 @@ __all__ = ["page"]
 
 _LONGEST_TEXT = 1_500
 _MOST_BOXES = 60_000
-"""The maximum number of boxes if all are opened; with more, pictures do not pan or zoom smoothly."""
+"""The maximum number of boxes if all are open; larger pictures do not pan or zoom smoothly."""
 _METRICS = {
     "character": CHARACTER_WIDTH, "line": LINE_HEIGHT, "margin": TEXT_MARGIN, "padding": PADDING, "header": HEADER, "gapX": GAP_X, "gapY": GAP_Y,
 }  # fmt: skip

@@ -67,7 +67,7 @@ def _selection(computation: Computation, chosen: set[Instruction], named: tuple[
 
 
 def _searched(module: Module, name: str | None) -> list[Computation]:
-    """Returns the computation with that name or, without a name, all computations, the entry first."""
+    """Returns the computation with that name; without a name, returns all, the entry first."""
     if name is None:
         return [module.entry, *(computation for computation in module.computations if computation is not module.entry)]
     wanted = name.removeprefix("%")

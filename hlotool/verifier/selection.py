@@ -56,7 +56,7 @@ class Selection:
 
     @classmethod
     def layered(cls, layers: Iterable[Layer]) -> Selection:
-        """Combines layers, from the lowest to the highest. Raises SelectionError."""
+        """Combines layers, from lowest to highest. Raises SelectionError for unknown words."""
         selection = cls()
         selection.codes, selection._wanted = _chosen(tuple(layers))
         return selection

@@ -255,7 +255,7 @@ class _Application:
             raise self._misfit(error, lines) from error
 
     def _misfit(self, error: ParseError, lines: Sequence[_Line]) -> PatchError:
-        """Returns the error for a result that does not parse, at a patch line if possible."""
+        """Returns the error for a result that does not parse; cites a patch line if possible."""
         diagnostic = error.diagnostics[0]
         at = 0
         for line in lines:

@@ -95,7 +95,7 @@ def _visit_similar(members: Sequence[Instruction], order: dict[Instruction, int]
 
 
 def _position(start: Instruction, order: dict[Instruction, int], most: int) -> tuple[list[int], list[Instruction]]:
-    """Returns the positions of all dependencies, as a sort key, and the dependencies without one.
+    """Returns the dependencies' positions, as a sort key, and the dependencies without a position.
 
     At most `most` dependencies are visited.
     """

@@ -98,7 +98,7 @@ def _signature(features: Iterable[str]) -> np.ndarray[Any, Any]:
 
 
 def _mixed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Applies the finalizer of SplitMix64, which makes every bit depend on all others."""
+    """Applies the finalizer of SplitMix64, which makes every bit depend on all other bits."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     values ^= values >> np.uint64(31)

@@ -66,7 +66,7 @@ class NeighborPairing:
             self.offer_neighbors(left, right)
 
     def distance(self, left: int, right: int) -> int:
-        """Returns the distance between the nodes' positions in their computations; breaks ties."""
+        """Returns the distance between the nodes' positions in the computations (to break ties)."""
         graph = self.graph
         return abs((left - graph.members[graph.home[left]].start) - (right - graph.members[graph.home[right]].start))
 

@@ -16,7 +16,7 @@ class Pairs:
     """The pairs of nodes and of computations.
 
     `partner` is symmetric, and -1 for a node without a partner. `computations` maps each
-    computation of a pair to the other one.
+    computation of a pair to the other computation.
     """
 
     def __init__(self, graph: Graph) -> None:

@@ -1,6 +1,6 @@
 """The parts of an instruction that are compared: everything except its operands and its name.
 
-Equal parts of both modules get the same number, so instructions are compared by comparing numbers.
+Equal parts get the same number in both modules, so instructions are compared by comparing numbers.
 Spelling does not matter: explicit defaults, the key order of configurations and the numbers of
 stack frames are normalized.
 """

@@ -16,7 +16,7 @@ from hlotool.testing.recipes import VALUES
 __all__ = ["FEATURES", "modules", "random_module"]
 
 FEATURES: Mapping[str, str] = {
-    "chains": "chains of operations, sometimes of one repeated operation",
+    "chains": "chains of operations; some chains repeat a single operation",
     "effects": "infeed, outfeed, transfers to and from the host, and custom-calls with effects, in a fixed order",
     "control": "control dependencies, including those of dead instructions",
     "schedule": "a schedule in which the instructions of each computation are in random order",

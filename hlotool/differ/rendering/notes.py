@@ -205,7 +205,7 @@ class Notes:
         return tuple((slot, graph.nodes[first[slot]].op.name, graph.nodes[second[slot]].op.name) for slot in slots)
 
     def headline(self, left: int, changes: Sequence[Change]) -> str:
-        """Returns the changes of an instruction in a few words, to be combined into a sentence."""
+        """Returns the changes in an instruction in a few words, to be combined into a sentence."""
         opcode = self._graph.nodes[left].op.name
         parts = [self._headline(left, change) for change in changes if change["kind"] not in SIDE_ISSUES]
         parts = list(dict.fromkeys(parts or [change["kind"].replace("_", " ") for change in changes]))

@@ -192,8 +192,8 @@ class PatchRows:
         first, second = graph.members[a], graph.members[b]
         if [graph.contents[node] for node in first] != [graph.contents[node] for node in second]:
             return True
-        # A hidden computation calls no other hidden one: it is a wrapper, and wrappers are not
-        # wrapped.
+        # A hidden computation calls no other hidden computation: it is a wrapper, and wrappers are
+        # not wrapped.
         called = [[c for node in members for callees in graph.calls.get(node, {}).values() for c in callees] for members in (first, second)]
         return called[0] != [self.computations.get(c) for c in called[1]]
 

@@ -297,7 +297,7 @@ function toggle(box) {
   select(byKey(box.key));
 }
 
-// A box with a single item is opened together with it, so that a click shows something new.
+// A box with a single item is opened together with that item, so that a click shows something new.
 function openWithOnly(box) {
   let key = box.key, current = box;
   open.add(key);
@@ -400,7 +400,8 @@ function select(box) {
   redraw();
 }
 
-// An editor that shows this document jumps to the clicked instruction; its positions count from 0.
+// An editor that shows this document jumps to the clicked instruction; the editor's positions count
+// from 0.
 function announce(x) {
   if (!isStarted || !instructions.line[x]) return;
   const detail = { name: instructions.name[x], line: instructions.line[x] - 1, character: instructions.column[x] - 1 };

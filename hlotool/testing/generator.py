@@ -239,7 +239,7 @@ class Generator:
     def body(self, result: Shape | None = None) -> Callable[..., Op]:
         """Returns a function that takes handles and follows a few random recipes.
 
-        Its result has the given shape. If none is given, the result is one of the last values.
+        Its result has the given shape. If no shape is given, the result is one of the last values.
         """
 
         def computed(*parameters: Op) -> Op:

@@ -92,7 +92,7 @@ class FixRule(NamedTuple):
 
 
 class RewriteFix(NamedTuple):
-    """A fix by a rewrite of the optimizer: the first of `rewrites` that matches is applied.
+    """A fix that is a rewrite of the optimizer: the first of `rewrites` that matches is applied.
 
     `rewrites` lists names of rewrite rules, topics of rewrite rules, or passes.
     """
@@ -408,7 +408,7 @@ def _gives_the_same(before: _Findings, after: _Findings, chosen: Sequence[Diagno
 
 
 def _may_return(code: str) -> bool:
-    """Returns whether resolving a finding may lead to another of the same code.
+    """Returns whether resolving a finding may lead to another finding of the same code.
 
     For example, code becomes dead if the only code that used it is removed.
     """

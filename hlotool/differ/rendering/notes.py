@@ -242,7 +242,7 @@ _DESCRIBED: dict[str, Callable[[Notes, int, Change], Iterator[str]]] = {
     "schedule": Notes._schedule,
     "shape": Notes._leaves,
 }
-"""The functions that describe each kind of change; other kinds have an old and a new text."""
+"""The functions that describe kinds of changes. Changes of other kinds have old and new values."""
 
 _HEADLINES = {"commuted": "operands exchanged", "constants": "value", "control": "control predecessors"}
 

@@ -84,10 +84,10 @@ class Section(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Everything that is shown of a difference.
+    """Everything that a report shows about a difference.
 
-    `regions` lists the regions in the form of `Delta.to_dict`. `is_long` is true if there are so
-    many differences, even with equal ones grouped, that the report begins with numbers.
+    `regions` lists the regions in the form that `Delta.to_dict` returns. `is_long` is true if there
+    are so many differences, even with equal ones grouped, that the report begins with numbers.
     """
 
     delta: Delta

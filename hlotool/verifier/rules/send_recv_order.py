@@ -24,10 +24,10 @@ def send_recv_order(facts: Facts) -> Iterator[Finding]:
     Checks: in the mode `collective_deadlocks` and in scheduled modules, every send is followed by
     the recv with the same source-target pairs, or vice versa, with no collective between them
     (A026; a warning for reductions and asynchronous collectives, which XLA accepts). Several
-    transfers may begin together if no device sends or receives twice and they form no cycle. The
-    transfers of an asynchronous group are matched among themselves. Each transfer has source-target
-    pairs, without repetitions or cycles (A027). Transfers to the host and pipelined transfers are
-    not checked.
+    transfers may begin together if no device sends or receives twice and the transfers form no
+    cycle. The transfers of an asynchronous group are matched among themselves. Each transfer has
+    source-target pairs, without repetitions or cycles (A027). Transfers to the host and pipelined
+    transfers are not checked.
     """
     if not (facts.modes.collective_deadlocks and facts.module.is_scheduled):
         return

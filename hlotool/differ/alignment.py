@@ -16,7 +16,7 @@ __all__ = ["align", "align_sequences"]
 # Sequences with more differences than this are not aligned, because the time is proportional to the
 # number of differences times the length.
 _MOST_DIFFERENCES = 600
-# Only a distance below this limit describes an operand.
+# An operand is described by its distance only if the distance is below this limit.
 _NEAR = 16
 # A position that no path through the two sequences has reached.
 _NOWHERE = -2
@@ -45,9 +45,9 @@ def _parameters(graph: Graph, pairs: Pairs, computation: int) -> list[int]:
 def _sequence(graph: Graph, pairs: Pairs, computation: int) -> list[int]:
     """Returns the nodes of a computation that have operands but no partner.
 
-    If a node is the only call of an unpaired computation, the nodes of that computation replace it.
+    If a node is the only call to an unpaired computation, the nodes of that computation replace it.
     Nodes without operands, such as constants, are left out: they may stand anywhere before their
-    users, and the users say more about them.
+    users, and are better identified by their users.
     """
     sequence: list[int] = []
     pending = [iter(graph.members[computation])]
@@ -69,9 +69,9 @@ def _sequence(graph: Graph, pairs: Pairs, computation: int) -> list[int]:
 def _tokens(graph: Graph, pairs: Pairs, sequence: Sequence[int]) -> list[Hashable]:
     """Returns a token for each node: its key and a description of each operand.
 
-    An operand is described by its pair or, if it has none, by its distance from the node. A long
-    distance may have changed, so the structure of the operand is used instead. An operand outside
-    the sequence is described by its key.
+    An operand is described by its pair or, if it has none, by its distance from the node. If the
+    distance is long, it may have changed, so the operand's structure is used instead. An operand
+    outside the sequence is described by its key.
     """
     positions = {node: position for position, node in enumerate(sequence)}
     keys, structures, partner = graph.keys, graph.structures, pairs.partner

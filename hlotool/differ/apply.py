@@ -28,7 +28,7 @@ from hlotool.text.print.printer import header_attributes
 __all__ = ["Patch", "apply_patch"]
 
 _MOST_SHOWN = 5
-_HINT = "make the patch again from this module, or adapt the line to it"
+_HINT = "create the patch again from this module, or adapt the line to it"
 
 Item = TypeVar("Item")
 
@@ -107,10 +107,10 @@ def _fits(module: Module, content: PatchContent) -> bool:
 
 
 class _Line(NamedTuple):
-    """A line of the result.
+    """A line of the patched module.
 
-    `number` is the line number in the patch, or 0 for a line of the module. `name` is the name that
-    the line defines; `operands` and `called` hold the names that it refers to.
+    `number` is the line number in the patch, or 0 for a line from the original module. `name` is
+    the name that the line defines; `operands` and `called` hold the names that it refers to.
     """
 
     text: str
@@ -121,7 +121,7 @@ class _Line(NamedTuple):
 
 
 class _Names:
-    """The names of the result.
+    """The names in the patched module.
 
     `instructions` and `computations` map the instructions and computations of the module to their
     final names. `of_patch` and `computations_of_patch` map names in the patch to final names;
@@ -255,14 +255,14 @@ class _Application:
             raise self._misfit(error, lines) from error
 
     def _misfit(self, error: ParseError, lines: Sequence[_Line]) -> PatchError:
-        """Returns the error for a result that does not parse, with a patch line if possible."""
+        """Returns the error for a result that does not parse; cites a patch line if possible."""
         diagnostic = error.diagnostics[0]
         at = 0
         for line in lines:
             at += 1 + line.text.count("\n")
             if at >= diagnostic.line:
                 break
-        hint = "; make the patch again from this module"
+        hint = "; create the patch again from this module"
         if line.number:
             return self._error(line.number, diagnostic.column + 1, f"{diagnostic.message} [{diagnostic.code}]{hint}")
         return PatchError(f"{self.content.filename}: with the patch, the module does not parse: {diagnostic.message}, at '{line.text.strip()}'{hint}")
@@ -384,7 +384,7 @@ class _Application:
     def _sorted(self, lines: list[_Line]) -> list[_Line]:
         """Returns the lines of a computation, each after its operands.
 
-        Lines that are already in such an order, as in a schedule, are not moved.
+        If the lines are already in such an order, as in a schedule, none of them is moved.
         """
         by_name = {line.name: number for number, line in enumerate(lines)}
         return _in_order(lines, [[by_name[name] for name in line.operands if name in by_name] for line in lines])

@@ -4,10 +4,11 @@ The scheme, version `hlo1`:
 
 * Instructions have no metadata and no redundant attributes. Backend configurations are JSON with
   sorted keys. Constants are identified by their bits. If an array has more than 2^20 elements and
-  all but the first are 0, it is written as its first element, which XLA completes with zeros.
+  all but the first are 0, only its first element is written, and XLA fills in the zeros.
 * If the module is not scheduled, the parameters of a computation come first, by number. Then come
   the instructions that the root depends on, each after its operands, which are visited in their
-  order. The rest follows, ordered by the values that it depends on (`canonical_order.py`).
+  order. The remaining instructions follow, ordered by the values that they depend on
+  (`canonical_order.py`).
 * Callees come before callers, in the order of the calls.
 * Computations are named `computation0`, `computation1`, ...; the instructions of `computation1` are
   named `v0.1`, `v1.1`, ...; the module is named `m`.
@@ -201,7 +202,8 @@ class CanonicalForm:
         if known is None:
             dropped = [name for name in x.attributes if _says_nothing(x, name)]
             known = x.attributes.changed(dict.fromkeys(dropped)) if dropped else x.attributes
-            # Keeping the original attributes alive prevents others from getting the same `id`.
+            # Keeping the original attributes alive prevents other objects from getting the same
+            # `id`.
             known = self._attributes[key] = (known, x.attributes)
         return known[0]
 
@@ -222,7 +224,7 @@ class CanonicalForm:
         self.digests[computation] = digest([self.module.is_scheduled, numbers.get(computation.root, -1), rows])
 
     def _described(self, x: Instruction) -> str:
-        """Returns a digest of an instruction, including its callees, but not operands and names."""
+        """Returns a digest of an instruction with its callees, but without operands and names."""
         if x.immediate is not None or x.op.calls or x.op.operand_defaults or x.op.derived:
             return self._description(x)
         # An `id` is a safe key: the attributes live as long as the copy, which no longer changes.

@@ -26,9 +26,9 @@ def canonical_order(computation: Computation, texts: dict[Instruction, str]) -> 
 
     `texts` describes each instruction without its operands and control predecessors. Unused
     instructions are ordered by the values that they depend on, then by the other users of those
-    values, then by the positions of their operands. All of these criteria can be equal only for
-    instructions that an automorphism of the computation exchanges, and any order of such
-    instructions gives the same form.
+    values, then by the positions of their operands. If several instructions are equal by all of
+    these criteria, automorphisms of the computation exchange them, so any order of them gives the
+    same form.
     """
     parameters = sorted((x for x in computation.instructions if x.op.name == "parameter"), key=lambda x: x.immediate)
     order = {x: number for number, x in enumerate(parameters)}
@@ -95,7 +95,7 @@ def _visit_similar(members: Sequence[Instruction], order: dict[Instruction, int]
 
 
 def _position(start: Instruction, order: dict[Instruction, int], most: int) -> tuple[list[int], list[Instruction]]:
-    """Returns the positions of all dependencies, as a sort key, and those without a position.
+    """Returns the dependencies' positions, as a sort key, and the dependencies without a position.
 
     At most `most` dependencies are visited.
     """

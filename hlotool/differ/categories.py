@@ -45,8 +45,8 @@ Hashes do not cover them.
 PREDICATES = {
     "opcode": "the number of instructions with this opcode changes",
     "category": "a difference of this category occurs",
-    "instruction": "an instruction of this name is changed, inserted or deleted",
-    "computation": "an instruction in a computation of this name is changed, inserted or deleted",
+    "instruction": "an instruction with this name is changed, inserted or deleted",
+    "computation": "an instruction in a computation with this name is changed, inserted or deleted",
 }
 """The predicates on differences (`differ.predicates`), with their meanings."""
 

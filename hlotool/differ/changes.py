@@ -158,7 +158,7 @@ class Changes:
 def _differs_in_layout(first: ProgramShape, second: ProgramShape) -> bool:
     """Returns whether two program shapes differ, but only in layouts.
 
-    Other differences are reported for the parameters and the result.
+    Differences other than layouts are reported for the parameters and the result instead.
     """
     if len(first.parameters) != len(second.parameters):
         return False

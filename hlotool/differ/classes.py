@@ -47,7 +47,7 @@ def structure_classes(graph: Graph) -> list[int]:
 
 
 def outlines(graph: Graph) -> list[int]:
-    """Numbers computations; those that differ only in names, annotations and order are equal.
+    """Numbers computations; numbers are equal if only names, annotations and order differ.
 
     The numbers are computed once per graph.
     """

@@ -1,4 +1,4 @@
-"""Exchanges the partners of computations and of their nodes if that explains differences better."""
+"""Exchanges the partners of computations and of their nodes if that improves the explanation."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _MOST_VISITS = 10
 def canonical_order(graph: Graph, computation: int) -> list[int]:
     """Returns the nodes of a computation in an order that is independent of the text.
 
-    The root and its dependencies come first, then the unused nodes and theirs. Each node comes
-    after its operands.
+    The root and its dependencies come first, then the unused nodes and their dependencies. Each
+    node comes after its operands.
     """
     order: dict[int, None] = {}
     classes = structure_classes(graph)
@@ -47,7 +47,7 @@ def canonical_order(graph: Graph, computation: int) -> list[int]:
 def counterparts(graph: Graph, left: int, right: int) -> list[tuple[int, int]]:
     """Returns pairs of nodes at the same positions in two computations.
 
-    If all opcodes are the same, all nodes are paired, otherwise only the parameters.
+    If all opcodes are the same, all nodes are paired; otherwise, only the parameters are.
     """
     here, there = canonical_order(graph, left), canonical_order(graph, right)
     if [graph.nodes[x].op.name for x in here] == [graph.nodes[y].op.name for y in there]:
@@ -63,7 +63,7 @@ def improve_computations(graph: Graph, pairs: Pairs) -> bool:
     """
     for number in range(_MOST_ROUNDS):
         exchanges = _Exchanges(graph, pairs)
-        # Not short-circuited, so that all exchanges are tried even if one has been kept.
+        # A list rather than a generator, so that all exchanges are tried even if one has been kept.
         kept = [exchanges.keeps(a, b) for a, b in _wanted(graph, pairs)]
         if not any(kept):
             return number > 0
@@ -74,8 +74,8 @@ def _wanted(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
     """Returns pairs of computations that should perhaps be partners, ordered by descending votes.
 
     Two computations that are not partners get a vote for each pair of instructions in them, for
-    each pair of instructions that call them in the same position, and for each two instructions in
-    them that call partners.
+    each pair of instructions that call them in the same position, and for each pair of calls in
+    them, one in each, whose callees are partners.
     """
     votes = Counter((graph.home[node], graph.home[other]) for node, other in enumerate(pairs.partner[: graph.split]) if other >= 0)
     costs = Costs(graph, pairs)
@@ -160,7 +160,7 @@ class _Exchanges:
         return next(spare, -1)
 
     def _nodes(self, computations: Iterable[int]) -> list[int]:
-        """Returns the nodes whose cost may change: members, callers and the partners of both."""
+        """Returns the nodes whose cost may change: members, callers, and their partners."""
         graph, partner = self.graph, self.pairs.partner
         nodes: dict[int, None] = {}
         for computation in computations:

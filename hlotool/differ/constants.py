@@ -26,9 +26,9 @@ class ConstantKeys:
 
     def __init__(self) -> None:
         self._is_second = False
-        # For the first module: the spellings of long literals; those not decoded so far, by the
-        # size of their values in bytes; the values of all other literals; and the sizes of all
-        # values.
+        # For the first module: the spellings of long literals; the long literals not decoded so
+        # far, by the size of their values in bytes; the values of all other literals; and the sizes
+        # of all values.
         self._texts: set[str] = set()
         self._undecoded: dict[int, list[Literal]] = {}
         self._values: set[bytes] = set()

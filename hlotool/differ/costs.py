@@ -17,11 +17,11 @@ SINGLE = 1.25
 """The cost of an instruction that only one of the modules has."""
 
 MOST = 2.6
-"""The highest cost of a pair. A pair of this cost is no better than an insertion and a deletion."""
+"""The highest cost of a pair. Such a pair is no better than an insertion and a deletion."""
 
 
 MOST_OF_OTHER_OPCODES = 3
-"""Like `MOST`, for instructions with different opcodes.
+"""Like `MOST`, but for instructions with different opcodes.
 
 If anything besides the opcode changed, the two instructions are probably unrelated.
 """

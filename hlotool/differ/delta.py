@@ -19,7 +19,8 @@ SCHEMA = "hlotool.diff/1"
 
 
 # The kinds of changes reported for the operation that the short form of an async-start contains.
-# Its shapes follow from the shapes in the text, and it has the metadata of the async-start.
+# The operation's shapes follow from the shapes in the text, and its metadata is that of the
+# async-start.
 _OWN = frozenset({"attributes", "called", "opcode"})
 
 
@@ -64,9 +65,9 @@ class Delta:
         self.categories = tuple(sorted(self._categories() - ignored))
 
     def _report_wrapped(self, explained: Changes) -> None:
-        """Adds the changes to operations that are written only in the short form of an async-start.
+        """Records the changes in operations that exist only in the short form of async-starts.
 
-        They are reported at the async-start itself, which is the instruction in the text.
+        These changes are reported at the async-start itself, which is the instruction in the text.
         """
         graph, partner = self.graph, self.pairs.partner
         wrapped = [a for a, b in self.computations if graph.computations[a] in self.left.hidden and graph.computations[b] in self.right.hidden]
@@ -88,7 +89,7 @@ class Delta:
 
     def __str__(self) -> str:
         """Returns the report that `hlotool diff` prints, without colors."""
-        # Imported on use: the rendering of differences is in a higher layer.
+        # Imported on use, because the rendering of differences is in a higher layer.
         text: str = import_module("hlotool.differ.rendering.notebook").text_of(self)
         return text
 
@@ -103,7 +104,8 @@ class Delta:
     def _is_listed(self, node: int) -> bool:
         """Returns whether the text of the module shows the computation of a node.
 
-        Computations that the short form of asynchronous operations implies are hidden.
+        The text does not show computations that are implied by the short form of an asynchronous
+        operation.
         """
         graph = self.graph
         return graph.computations[graph.home[node]] not in (self.left if node < graph.split else self.right).hidden

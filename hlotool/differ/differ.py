@@ -19,8 +19,8 @@ __all__ = ["diff"]
 def diff(left: Module, right: Module, *, ignore: Iterable[str] = ()) -> Delta:
     """Returns the difference between two modules, which are not changed.
 
-    `ignore` lists the categories of differences that do not count, from
-    `hlotool.differ.categories.CATEGORIES`. Raises ValueError for an unknown category.
+    `ignore` lists categories of differences to ignore; `hlotool.differ.categories.CATEGORIES`
+    contains all categories. Raises ValueError for an unknown category.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")

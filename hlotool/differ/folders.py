@@ -25,7 +25,8 @@ from hlotool.ir.walk import shown_computations
 __all__ = ["Pairing", "Sketch", "pair_up", "sketch"]
 
 _HASHES = 64
-# Modules that share a smaller fraction are not paired, unless their names match.
+# Modules that share a smaller fraction of their instructions are not paired, unless their names
+# match.
 _LEAST_LIKENESS = 0.3
 # The bonuses for equal names, which are added to a similarity between 0 and 1.
 _SAME_FILE = 0.2
@@ -43,8 +44,8 @@ class Sketch(NamedTuple):
 
     `label` is the name of the module's file, relative to the folder. `signature` has two parts: the
     first covers whole instructions; the second covers only opcodes and the opcodes of operands,
-    which stay the same if shapes change. `text` is a digest of the module's text, or empty if it is
-    unknown.
+    which stay the same if shapes change. `text` is a digest of the module's text, or empty if the
+    text is unknown.
     """
 
     label: str
@@ -97,7 +98,7 @@ def _signature(features: Iterable[str]) -> np.ndarray[Any, Any]:
 
 
 def _mixed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Applies the finalizer of SplitMix64, which makes every bit depend on all others."""
+    """Applies the finalizer of SplitMix64, which makes every bit depend on all other bits."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     values ^= values >> np.uint64(31)

@@ -40,7 +40,7 @@ def frame_lines(module: Module, numbers: set[int]) -> Iterator[str]:
 
 
 def read_frame(text: str) -> tuple[int, Frame] | None:
-    """Reads a frame and its number from a patch line; returns None if the line has another form.
+    """Reads a frame and its number from a patch line; returns None for any other line.
 
     >>> read_frame('3 called from 1: "model.py" in "step", 4:1 to 4:9')
     (3, Frame(caller=1, file_name='model.py', function_name='step', line=4, column=1, end_line=4, end_column=9))

@@ -28,9 +28,9 @@ class Graph:
     """The instructions and computations of two modules as numbers, in textual order, left first.
 
     Nodes below `split` and computations below `computation_split` belong to the left module.
-    `computations`, `members`, `roots` and `callers` have an entry for each computation, the other
-    lists have one for each node. Each entry of `users` lists pairs of an operand position and a
-    user; the positions in commutative operations are -1.
+    `computations`, `members`, `roots` and `callers` have an entry for each computation; the other
+    lists have an entry for each node. Each entry of `users` lists pairs of an operand position and
+    a user; the positions in commutative operations are -1.
     """
 
     def __init__(self, left: Module, right: Module) -> None:
@@ -52,7 +52,8 @@ class Graph:
         self.split, self.computation_split = len(self.nodes), len(self.computations)
         second = self.parts.add(right)
         self._add(right)
-        # `contents` covers all parts of instructions, `keys` only the parts that are compared.
+        # `contents` covers all parts of instructions; `keys` covers only the parts that are
+        # compared.
         self.contents = first + second
         self.keys = self.parts.comparable(first, second)
         structures = self.parts.structures

@@ -17,7 +17,7 @@ _DEFINITION = re.compile(rf"\s*+(ROOT )?+%({_WORD}) = ")
 
 
 class Definition(NamedTuple):
-    """The definition in a line: the name, whether it is the root, and where the definition ends."""
+    """The definition in a line: the name, whether it names the root, and the definition's end."""
 
     name: str
     is_root: bool

@@ -140,8 +140,9 @@ class _Matcher:
     def grow_from(self, by_operands: list[int], keys: Sequence[int]) -> None:
         """Pairs nodes that are equal by their operands or by their users, but not by both.
 
-        Users come first. If an operand was replaced with an earlier value of a repeated
-        computation, operands would match the following instructions with the wrong repetition.
+        The nodes that are equal by their users come first. If an operand was replaced with an
+        earlier value of a repeated computation, matching by operands would pair the following
+        instructions with the wrong repetition.
         """
         by_users = classes_by_users(self.graph, keys, self.sections)
         if not self.conflict_count:
@@ -170,9 +171,9 @@ class _Matcher:
             pending.extend(self.open[known:])
 
     def join_if_replaced(self, left: int, right: int, classes: Sequence[int]) -> None:
-        """Pairs two nodes at the same position, or one of them with the value the other converts.
+        """Pairs two nodes at the same position, or a node with the value that the other converts.
 
-        Nodes are paired only if `is_replaced` is true of them.
+        Nodes are paired only if `is_replaced` returns True for them.
         """
         converted = self.pairs.converted
         for a, b in ((left, right), (left, converted(right)), (converted(left), right)):
@@ -184,7 +185,8 @@ class _Matcher:
     def same_slots(self, left: int, right: int, classes: Sequence[int]) -> list[tuple[int, int]]:
         """Returns pairs of operands in the same slots that are not partners.
 
-        For commutative instructions, at least one operand must be known to decide on the order.
+        For commutative instructions, the order cannot be decided unless at least one operand is
+        known.
         """
         graph, partner = self.graph, self.partner
         first, second = graph.operands[left], graph.operands[right]
@@ -219,7 +221,7 @@ class _Matcher:
         return x.op is y.op and shape_kinds(x.shape, y.shape) == ("element_type",)
 
     def conflicts(self, by_operands: Sequence[int], by_users: Sequence[int]) -> int:
-        """Counts the nodes whose counterpart by operands differs from the one by users."""
+        """Counts the nodes whose counterparts by operands and by users differ."""
         first = {left[0]: right[0] for left, right in self.groups(by_operands) if len(left) == len(right) == 1}
         second = ((left[0], right[0]) for left, right in self.groups(by_users) if len(left) == len(right) == 1)
         return sum(first.get(left, right) != right for left, right in second)
@@ -236,7 +238,7 @@ class _Matcher:
         self.queue.append((left, right))
 
     def groups(self, classes: Sequence[int]) -> Iterable[tuple[list[int], list[int]]]:
-        """Yields the unpaired nodes, left and right, of each class that both modules have."""
+        """Yields the unpaired nodes, left and right, of each class that occurs in both modules."""
         left: dict[int, list[int]] = {}
         right: dict[int, list[int]] = {}
         split, partner = self.graph.split, self.partner

@@ -16,7 +16,7 @@ _LARGEST = 2.4
 # If two values have more users than this, not all of their users are compared with one another.
 _MOST_USERS = 24
 # Nodes without paired neighbors are compared with one another in groups of up to this size. In
-# larger groups, only those at similar positions are compared.
+# larger groups, only nodes at similar positions are compared.
 _MOST_IN_GROUP = 32
 
 
@@ -31,7 +31,7 @@ class NeighborPairing:
         self.offered: set[tuple[int, int]] = set()
 
     def run(self, joined: Iterable[tuple[int, int]]) -> None:
-        """Pairs the neighbors of the given pairs, then the neighbors of those, and so on.
+        """Pairs the neighbors of the given pairs, then the neighbors of the new pairs, and so on.
 
         Finally, pairs similar nodes in paired computations.
         """
@@ -48,7 +48,7 @@ class NeighborPairing:
         self.take()
 
     def take(self) -> None:
-        """Joins possible pairs, the most similar first, until none is left."""
+        """Joins possible pairs, the most similar first, until none are left."""
         heap = self.heap
         while heap:
             estimate, _, left, right = heapq.heappop(heap)
@@ -66,7 +66,7 @@ class NeighborPairing:
             self.offer_neighbors(left, right)
 
     def distance(self, left: int, right: int) -> int:
-        """Returns the distance between the positions in the two computations, a tie-breaker."""
+        """Returns the distance between the nodes' positions in the computations (to break ties)."""
         graph = self.graph
         return abs((left - graph.members[graph.home[left]].start) - (right - graph.members[graph.home[right]].start))
 
@@ -169,9 +169,10 @@ class NeighborPairing:
         yield from self._across_calls(left, right)
 
     def _similar(self, here: Iterable[tuple[int, int]], there: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        """Yields pairs of users in the same position and with the same structure, in order.
+        """Yields pairs of users with the same operand position and the same structure, in order.
 
-        Each user is paired only with the users at the same place and at the adjacent places.
+        The users with a given position and structure are numbered. Each user is paired only with
+        those that have the same number or an adjacent one.
         """
         structures = self.graph.structures
         groups: dict[tuple[int, int], list[int]] = {}
@@ -199,7 +200,7 @@ class NeighborPairing:
     def leftovers(self) -> Iterator[tuple[int, int]]:
         """Yields possible pairs of unpaired nodes with the same opcode in paired computations.
 
-        Small groups yield all pairs, large groups only pairs at similar positions.
+        Small groups yield all pairs; large groups yield only pairs at similar positions.
         """
         graph = self.graph
         groups: dict[tuple[int, str], tuple[list[int], list[int]]] = {}

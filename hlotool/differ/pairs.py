@@ -16,7 +16,7 @@ class Pairs:
     """The pairs of nodes and of computations.
 
     `partner` is symmetric, and -1 for a node without a partner. `computations` maps each
-    computation of a pair to the other one.
+    computation of a pair to the other computation.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -49,7 +49,7 @@ class Pairs:
         return True
 
     def join_called(self, left: int, right: int) -> bool:
-        """Like `join_computations`, for the callees of paired instructions.
+        """Like `join_computations`, but for the callees of paired instructions.
 
         If the computations differ and each of them exists in both modules, they are not paired:
         most probably, the instructions now call different computations.

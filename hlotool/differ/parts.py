@@ -1,6 +1,6 @@
 """The parts of an instruction that are compared: everything except its operands and its name.
 
-Equal parts of both modules get the same number, so instructions are compared by comparing numbers.
+Equal parts get the same number in both modules, so instructions are compared by comparing numbers.
 Spelling does not matter: explicit defaults, the key order of configurations and the numbers of
 stack frames are normalized.
 """
@@ -35,7 +35,8 @@ COMPARED_APART = frozenset({"sharding", "frontend_attributes", "control-predeces
 # The index of the first annotation in a row.
 _ANNOTATED = 4
 
-# The number of a stack frame. Strings match as well, so that no frame number inside them does.
+# The number of a stack frame. Strings match as well, so that nothing inside a string is taken for a
+# frame number.
 _FRAME = re.compile(r' ?stack_frame_id=(\d+)|"(?:[^"\\]++|\\.)*+"')
 
 
@@ -107,11 +108,11 @@ class Parts:
         return key
 
     def comparable(self, first: list[int], second: list[int]) -> list[int]:
-        """Returns the keys of two modules without the annotations that only one of them has.
+        """Returns the keys of two modules, ignoring kinds of annotations that only one module has.
 
         Such annotations, for instance metadata that a dump leaves out, do not help to find pairs.
-        A few instructions of the other module may have them, too, as long as the modules have no
-        values in common.
+        A few instructions of the other module may have annotations of such a kind, too, as long as
+        the values of these annotations are different in the two modules.
         """
         counts = Counter(first), Counter(second)
         absent = set()
@@ -176,8 +177,8 @@ class Parts:
 def shape_kinds(first: Shape, second: Shape) -> tuple[str, ...]:
     """Returns the kinds of changes between two shapes: `shape`, `element_type` and `layout`.
 
-    If the structure of tuples or the rank differs, layouts differ as a consequence and do not
-    count.
+    If the structure of tuples or the rank differs, layouts differ as a consequence and are not
+    reported.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> shape_kinds(array_shape("f32", (2, 3)), array_shape("bf16", (2, 4)))
@@ -224,7 +225,7 @@ def calls_of(x: Instruction) -> dict[str, tuple[Computation, ...]]:
 
 
 def _own_attributes(x: Instruction) -> dict[str, Any]:
-    """Returns the attributes except called computations, defaults and consequences of shapes."""
+    """Returns the attributes except called computations, defaults and values implied by shapes."""
     values: dict[str, Any] = {}
     if x.op.name == "parameter":
         values["parameter_number"] = x.immediate
@@ -291,7 +292,7 @@ def _value(x: Instruction, name: str) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
-    # A value that contains a NaN is not equal to itself, but its text is.
+    # A value that contains a NaN is not equal to itself, so the texts of values are compared, too.
     return a is b or a == b or (type(a) is type(b) and repr(a) == repr(b))
 
 

@@ -2,7 +2,7 @@
 
 The lines of a patch use the names of the left module. Additions from the right module get names
 that the left module does not use. So a line of the patch has the same meaning whether or not names
-change; changes of names form a separate hunk.
+change; name changes form a separate hunk.
 """
 
 from __future__ import annotations
@@ -215,5 +215,5 @@ class _Maker:
 
 
 def _no_body(computation: Computation, level: int) -> str:
-    """Returns the name of a called computation; nothing else of it is printed."""
+    """Returns the name of a called computation, whose body is not printed."""
     return computation.name

@@ -67,7 +67,7 @@ class ComputationPatch:
 
 
 class NameChanges:
-    """The old and new names of computations and instructions that have other names in the patch.
+    """The old and new names of instructions and computations, if not the same as in the patch.
 
     Each key consists of the names of a computation and of an instruction in the patch. For the
     computation itself, the name of the instruction is empty.
@@ -93,7 +93,8 @@ class NameChanges:
     def instructions_of_patch(self) -> dict[str, dict[str, str]]:
         """Maps the old names of instructions to their names in the patch, for each computation.
 
-        A computation is included if the old or the new name of any instruction differs.
+        A computation is included if the old or new name of any instruction differs from its name in
+        the patch.
         """
         result: dict[str, dict[str, str]] = {}
         for computation, instruction in self.after:
@@ -164,8 +165,8 @@ class _ContentReader:
         elif hunk.title == FRAMES:
             self._frames(lines)
         elif hunk.title == NAMES:
-            # Not reversed: names always change from those in the patch to those of the right
-            # module.
+            # This hunk is not reversed: names always change from those in the patch to those of the
+            # right module.
             self._names(hunk.lines)
         elif hunk.title == REFERENCES:
             self._references(lines)
@@ -205,7 +206,7 @@ class _ContentReader:
         for line in lines:
             definition = definition_of(line.text)
             if definition is None and _OPENING.fullmatch(line.text) is None and _CLOSING.fullmatch(line.text) is None:
-                raise self.error(line, "an instruction, such as '%n = f32[] negate(%p)', each name with a percent sign")
+                raise self.error(line, "an instruction, such as '%n = f32[] negate(%p)', with a percent sign before each name")
             own = definition.name if definition is not None else ""
             for side in {line.sign == "+", line.sign != "-"} if own else ():
                 if (side, own) in seen:

@@ -14,9 +14,9 @@ __all__ = ["PatchRows", "Row"]
 
 
 class Row(NamedTuple):
-    """A line of a computation: its sign and the left and right nodes that it shows, -1 for none.
+    """A line of a computation: its sign, and its left and right nodes (-1 if there is none).
 
-    A line without nodes has a `text`, or is the first line of the computation `opens`.
+    A line without nodes has a `text`, or is the first line of the computation in `opens`.
     """
 
     sign: str
@@ -166,8 +166,8 @@ class PatchRows:
     def _calls_differ(self, left: int, right: int) -> bool:
         """Returns whether two instructions call different computations.
 
-        Hidden computations, which the short form of asynchronous operations implies, are compared
-        by content.
+        Hidden computations, which are implied by the short form of asynchronous operations, are
+        compared by content.
         """
         graph = self.graph
         first, second = graph.calls.get(left, {}), graph.calls.get(right, {})
@@ -192,8 +192,8 @@ class PatchRows:
         first, second = graph.members[a], graph.members[b]
         if [graph.contents[node] for node in first] != [graph.contents[node] for node in second]:
             return True
-        # A hidden computation calls no other hidden one: it is a wrapper, and wrappers are not
-        # wrapped.
+        # A hidden computation calls no other hidden computation: it is a wrapper, and wrappers are
+        # not wrapped.
         called = [[c for node in members for callees in graph.calls.get(node, {}).values() for c in callees] for members in (first, second)]
         return called[0] != [self.computations.get(c) for c in called[1]]
 

@@ -97,14 +97,14 @@ def read_patch(text: str, filename: str = "<patch>") -> list[Hunk]:
     ending = "\r" if any(line.startswith("--- ") and line.endswith("\r") for line in lines[:1000]) else ""
     start = next((k for k, line in enumerate(lines[:-1]) if line.startswith("--- ") and lines[k + 1].startswith("+++ ")), None)
     if start is None:
-        hint = "a patch begins with the lines '--- FILE' and '+++ FILE'; make one with `hlotool diff --patch A B`"
+        hint = "a patch begins with the lines '--- FILE' and '+++ FILE'; create one with `hlotool diff --patch A B`"
         raise PatchSyntaxError(f"{filename}:1:1: this is not a patch: {hint}")
     reader = _Reader(filename)
     for number, line in enumerate(lines[start + 2 :], start + 3):
         reader.read(line.removesuffix(ending), number)
         if reader.hunks and reader.hunks[-1].title == END:
             return reader.hunks[:-1]
-    raise PatchSyntaxError(f"{filename}:{len(lines) + 1}:1: the patch is truncated: its last line '@@ {END} @@' is missing; make it again")
+    raise PatchSyntaxError(f"{filename}:{len(lines) + 1}:1: the patch is truncated: its last line '@@ {END} @@' is missing; create the patch again")
 
 
 class _Reader:

@@ -57,7 +57,7 @@ def parse_predicate(text: str) -> Predicate:
         subject, value = known, text
     elif subject not in PREDICATES:
         meant = nearest(subject, PREDICATES)
-        hint = f"did you mean '{meant}={value}'?" if meant else f"there are {', '.join(f'{name}=' for name in PREDICATES)}"
+        hint = f"did you mean '{meant}={value}'?" if meant else f"the subjects are {', '.join(f'{name}=' for name in PREDICATES)}"
         raise ValueError(f"there is no subject '{subject}='; {hint}")
     if not value:
         raise ValueError(f"'{text}' has no value; write a category, an opcode or a name, such as opcode=all-gather")
@@ -68,7 +68,7 @@ def parse_predicate(text: str) -> Predicate:
     return Predicate(subject, value.removeprefix("%"))
 
 
-# ---- what has changed --------------------------------------------------------------------------
+# ---- what changed ------------------------------------------------------------------------------
 
 
 def _opcode(delta: Delta, opcode: str) -> str:

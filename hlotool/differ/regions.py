@@ -48,7 +48,7 @@ def _extracted(graph: Graph, pairs: Pairs, *, from_left: bool) -> list[dict[str,
 def _replaced_calls(graph: Graph, pairs: Pairs, computation: int) -> Counter[int]:
     """Returns the computations of the other module in which an instruction replaces a call.
 
-    The call of `computation` has no counterpart there, and the instruction has the same structure
+    The call to `computation` has no counterpart there, and the instruction has the same structure
     as the root of `computation`.
     """
     partner, root = pairs.partner, graph.structures[graph.roots[computation]]
@@ -65,8 +65,8 @@ def _replaced_calls(graph: Graph, pairs: Pairs, computation: int) -> Counter[int
 def _copies(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
     """Finds unpaired computations that are equal to a paired computation of the same module.
 
-    If there are several such paired computations, one is preferred if the counterparts of the
-    callers call its partner.
+    If there are several such paired computations, the preferred one is a computation whose partner
+    is called by the counterparts of the callers.
     """
     groups: dict[tuple[bool, int], list[int]] = {}
     for computation, number in enumerate(outlines(graph)):
@@ -86,6 +86,6 @@ def _copies(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
 
 
 def _called_before(graph: Graph, pairs: Pairs, computation: int) -> set[int]:
-    """Returns the computations that the partners of a computation's callers call."""
+    """Returns the computations called by the partners of a computation's callers."""
     partners = [pairs.partner[caller] for caller in graph.callers[computation]]
     return {callee for partner in partners if partner in graph.calls for callees in graph.calls[partner].values() for callee in callees}

@@ -44,7 +44,7 @@ def pair_remaining(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
 
 
 class _Matching:
-    """A matching of computations of both modules; `left` and `right` list the unpaired ones."""
+    """A matching between the modules' computations; `left` and `right` list the unpaired ones."""
 
     def __init__(self, graph: Graph, computations: Sequence[int]) -> None:
         self.graph = graph
@@ -94,7 +94,7 @@ class _Matching:
                 self.join(zip([c for c in here if c in free], [c for c in there if c in free], strict=False))
 
     def join_similar(self) -> None:
-        """Pairs computations by their share of equal instructions, alone and with neighbors.
+        """Pairs computations by their share of equal instructions and equal neighborhoods.
 
         Larger neighborhoods are not compared: a single change would affect all instructions that
         depend on it.

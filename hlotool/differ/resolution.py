@@ -20,8 +20,8 @@ __all__ = ["Reference", "Resolution"]
 
 # The largest number of lines that are compared to find the nearest one for a message.
 _MOST_COMPARED = 1000
-# A value with more users than this does not help to find one of them, and visiting all of them
-# would take too long.
+# A value with more users than this does not help to find any of these users, and visiting all of
+# them would take too long.
 _MOST_USERS = 100
 _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _METADATA = re.compile(rf', metadata=\{{(?:[^{{}}"]++|{_STRING}|\{{(?:[^{{}}"]++|{_STRING})*+\}})*+\}}')
@@ -50,10 +50,10 @@ class Resolution:
     """Finds the instructions of a module to which the references in a patch refer.
 
     In the module that the patch was created from (`text_hash` is the hash of its text), names
-    decide. In other modules, fingerprints decide, even if names differ. If a module has further
-    changes, the fingerprints around these changes differ. A reference then means an instruction
-    with the same name and line, an operand or a user of an instruction that has been found, or the
-    only instruction with the same operands or the same users.
+    identify the instructions. In other modules, fingerprints identify them, even if names differ.
+    If a module has further changes, the fingerprints around these changes differ. A reference then
+    refers to an instruction with the same name and line, an operand or a user of an instruction
+    that has been found, or the only instruction with the same operands or the same users.
     """
 
     def __init__(self, module: Module, references: Iterable[Reference], text_hash: str = "") -> None:
@@ -126,7 +126,7 @@ class Resolution:
         """Finds instructions with the same fingerprint.
 
         If the fingerprints of several instructions in a computation differ only in the number,
-        metadata decides.
+        metadata distinguishes them.
         """
         by_fingerprint = {text: x for x, text in self._fingerprints.items()}
         numbered: dict[tuple[str, str], Instruction] = {}
@@ -173,8 +173,9 @@ class Resolution:
     def _by_neighbors(self, found: Iterable[tuple[str, str]] | None = None) -> None:
         """Finds operands and users of the instructions found so far.
 
-        An operand must have the line of its reference; a user must also be the only one with that
-        line. The search starts from the instructions in `found`, by default from all.
+        An operand must have the line of its reference; a user must also be the only user with that
+        line. The search starts from the instructions in `found`, or by default from all
+        instructions found so far.
         """
         operands, users = self._operands_of_references, self._users_of_references
         queue = [*(self.instructions if found is None else found)]
@@ -245,7 +246,7 @@ class Resolution:
         return self._writer.write(x, is_root=self.homes[x].root is x, level=0)
 
     def nearest(self, reference: Reference) -> Instruction | None:
-        """Returns the instruction that an unresolved reference most probably means, if any."""
+        """Returns the instruction to which an unresolved reference most probably refers, if any."""
         computation = self.computations.get(reference.computation)
         if computation is None:
             computation = next((c for c in self.module.computations if c.name == reference.expected_computation), self.module.entry)
@@ -272,7 +273,7 @@ class _Similar:
         self._counts[metadata] += 1
 
     def count(self, line: str) -> int:
-        """Counts the instructions with the metadata in a line; if there are none, counts all."""
+        """Counts the instructions with the metadata in a line; counts all if there are none."""
         return self._counts[_metadata_in(line)] or len(self._metadata)
 
     def choose(self, numbered: Instruction, line: str, taken: Container[Instruction]) -> Instruction | None:

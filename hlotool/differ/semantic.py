@@ -42,11 +42,11 @@ class Mismatch(Record):
 
     `iterations` lists the (0-based) iterations of the enclosing loops, the outermost first.
     `left_value` and `right_value` are the numbers at `index` in leaf `leaf` of the values, where
-    these differ most; `elements` is the number of elements that differ. `changes` lists the kinds
-    of changes in the pair itself, and `sources` the source locations of the two instructions.
-    `nodes` contains the numbers of the instructions in the graph of the Delta. `is_rounding` is
-    true if the values of the pair are equal up to rounding, but later values that depend on them
-    are not.
+    the values differ most; `elements` is the number of elements that differ. `changes` lists the
+    kinds of changes in the pair itself, and `sources` lists the source locations of the two
+    instructions. `nodes` contains the numbers of the instructions in the graph of the Delta.
+    `is_rounding` is true if the values of the pair are equal up to rounding, but later values that
+    depend on them are not.
     """
 
     nodes: tuple[int, int]
@@ -117,10 +117,10 @@ class Mismatch(Record):
 class SemanticDifference(Record):
     """The outcome of running two modules on the same inputs; false if the results agree.
 
-    `runs` is the number of inputs on which both modules were run, and `compared` the number of
+    `runs` is the number of inputs on which both modules were run, and `compared` is the number of
     value pairs that were compared. `run` is the number of the input on which the results differ, or
     None if they agree. `first` is the first pair of instructions whose values differ; it may exist
-    even if the results agree. `failure` says why a module could not be run.
+    even if the results agree. `failure` is the reason why a module could not be run.
     """
 
     runs: int
@@ -317,8 +317,8 @@ def _evaluate(module: Module, arguments: list[Sequence[Value]], options: RunOpti
 class _Paired(Observer):
     """Observes the values of paired instructions and identifies each value by a key.
 
-    The key says in which call of its computation a value was computed. Enclosing instructions
-    without a partner, such as calls of inlined computations, do not count.
+    The key identifies the call to the value's computation in which the value was computed.
+    Enclosing instructions without a partner, such as calls to inlined computations, do not count.
     """
 
     def __init__(self, search: _Search) -> None:
@@ -353,8 +353,8 @@ class _Paired(Observer):
         caller = self.left_node(where.frames[-1].instruction) if where.frames else -1
         for parameter, argument in zip(computation.parameters, arguments, strict=True):
             node = self.left_node(parameter)
-            # The arguments of the entry are the same by construction. For other computations, the
-            # caller is to blame for a different argument.
+            # The arguments of the entry are the same by construction. For other computations, a
+            # different argument is attributed to the caller.
             if node >= 0 and caller >= 0:
                 self.report(self.key("argument", where, node, len(where.frames)), where.frames[-1].instruction, where, argument, parameter)
         for x in computation.instructions:
@@ -500,7 +500,7 @@ class _Comparer(_Paired):
         return found
 
     def _numbers(self, found: _Found, x: Instruction, y: Instruction) -> tuple[tuple[int, ...], tuple[str, str], tuple[int, int]]:
-        """Returns the index, the two values, and the numbers of differing elements and of all."""
+        """Returns the index, the two values, the number of differing elements, and the total."""
         comparison = found.comparison
         if comparison is not None and comparison.worst:
             worst = comparison.worst[0]
@@ -529,7 +529,7 @@ class _Comparer(_Paired):
     def _inner(self, left: int, *, of_argument: bool) -> int:
         """Returns the given left node, or that of a changed instruction in a called computation.
 
-        The latter is to blame if a fast path does not run the computation, or if the arguments of
+        The latter is returned if a fast path does not run the computation, or if the arguments of
         later calls depend on earlier calls, as in a sort.
         """
         graph, delta = self.search.graph, self.search.delta

@@ -48,7 +48,7 @@ def _lines(picture: Picture, paint: Paint) -> Iterator[str]:
 
 
 def _inside(box: Box) -> Box:
-    """Returns the box if it is closed, else a closed box inside; edges cannot end at clusters."""
+    """Returns the box if it is closed, or a closed box inside it; edges cannot end at clusters."""
     while box.is_open:
         box = box.children[-1]
     return box

@@ -44,7 +44,7 @@ class Drawing(NamedTuple):
 
 
 def lines_of(box: Box) -> tuple[str, ...]:
-    """Returns the lines of text for a box; an open box shows only the first, as its title."""
+    """Returns the lines of text for a box; an open box shows only the first line, as its title."""
     return group_lines(box.item) if isinstance(box.item, Group) else instruction_lines(box.item)
 
 

@@ -35,7 +35,7 @@ def to_graph(module: Module, format: Literal["png"], options: GraphOptions | Non
 @overload
 def to_graph(module: Module, format: str, options: GraphOptions | None = None) -> str | bytes: ...
 def to_graph(module: Module, format: str = "html", options: GraphOptions | None = None) -> str | bytes:  # noqa: A002
-    """Returns a picture of a module in one of FORMATS: bytes for "png", else a string.
+    """Returns a picture of a module in one of FORMATS: bytes for "png", otherwise a string.
 
     The format "html" is a single HTML file that loads nothing from elsewhere. The formats "svg",
     "png" and "html" need the `graph` extra (`hlotool[graph]`). Raises GraphError if a name does not

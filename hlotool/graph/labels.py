@@ -30,8 +30,8 @@ def cut(text: str, length: int = _LONGEST) -> str:
 def instruction_lines(x: Instruction) -> tuple[str, ...]:
     """Returns the lines for an instruction: its name and its shape.
 
-    The opcode precedes the shape unless the name begins with it. For a scalar constant, the second
-    line is the shape and the value.
+    The opcode precedes the shape unless the name begins with the opcode. For a scalar constant, the
+    second line is the shape and the value.
 
     >>> from hlotool.text.parse.parser import parse
     >>> instruction_lines(parse("ENTRY e { p = f32[2,3] parameter(0) ROOT negate.1 = f32[2,3] negate(p) }").entry.root)

@@ -1,8 +1,8 @@
 """Arranges boxes in layers, with users below their operands.
 
 igraph orders the boxes of a layer so that few edges cross. Positions are on a grid that ignores the
-sizes of boxes; `placing.py` adds space for their contents. Therefore, the layout of a group does
-not depend on which of its inner groups are open.
+sizes of boxes; `placing.py` adds space for the contents of boxes. Therefore, the layout of a group
+does not depend on which of its inner groups are open.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Arrangement(NamedTuple):
     """The row and the horizontal position of each item, and the bends of edges.
 
     An edge bends where it crosses the rows between its ends. Positions are measured in
-    columns; items of the same row are at least 1 apart.
+    columns; items in the same row are at least 1 column apart.
     """
 
     rows: list[int]
@@ -160,8 +160,8 @@ def _igraph() -> Any:
 def _rows(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     """Returns the row of each item, below all of its operands.
 
-    An item is directly above its first user if it has more users than operands that have other
-    users as well. Constants are an example, since they have no operands.
+    An item is directly above its first user if it has more users than shared operands, that is,
+    operands with other users. Constants are an example, since they have no operands.
     """
     operands: list[list[int]] = [[] for _ in range(count)]
     users: list[list[int]] = [[] for _ in range(count)]

@@ -54,7 +54,7 @@ _MOST_UNGROUPED = 24
 
 
 def _without_constants(instructions: Sequence[Instruction]) -> list[Instruction]:
-    """Returns the instructions except constants and operations that only convert or move them."""
+    """Returns the instructions except constants and any that only convert or move constants."""
     constants: set[Instruction] = set()
     for x in instructions:
         is_forwarded = bool(x.operands) and not _FORWARDS_CONSTANTS.isdisjoint(x.op.traits) and constants.issuperset(x.operands)

@@ -297,7 +297,7 @@ function toggle(box) {
   select(byKey(box.key));
 }
 
-// A box with a single item is opened together with it, so that a click shows something new.
+// A box with a single item is opened together with that item, so that a click shows something new.
 function openWithOnly(box) {
   let key = box.key, current = box;
   open.add(key);
@@ -400,7 +400,8 @@ function select(box) {
   redraw();
 }
 
-// An editor that shows this document jumps to the clicked instruction; its positions count from 0.
+// An editor that shows this document jumps to the clicked instruction; the editor's positions count
+// from 0.
 function announce(x) {
   if (!isStarted || !instructions.line[x]) return;
   const detail = { name: instructions.name[x], line: instructions.line[x] - 1, character: instructions.column[x] - 1 };
@@ -440,7 +441,8 @@ function instructionDetails(box) {
 }
 
 // The most expensive items of the selected group or of the whole picture, each with its own most
-// expensive items. Shares are relative to the whole; that of a loop's body covers all iterations.
+// expensive items. Shares are relative to the whole; the share of a loop's body covers all
+// iterations.
 function showHeaviest() {
   const box = selected && insideOf(structure, selected).length ? selected : layout.boxes[0];
   const amount = item => item < 0 ? amountOfGroup(-1 - item) : instructions[measure()][item];
@@ -459,7 +461,7 @@ function showHeaviest() {
     node.style.paddingLeft = 6 + 12 * depth + "px";
     nodes.push(node);
     const inside = insideOf(structure, { group: item < 0 ? -1 - item : -1, instruction: item });
-    // The largest layers represent the others.
+    // The largest layers represent the other layers.
     const isLayers = item < 0 && groups.kind[-1 - item] === "layers";
     if (depth < DEEPEST && share >= LEAST_OPEN) stack.push(...(isLayers
       ? heaviest([...inside], share, depth + 1, MOST_LAYERS, 0) : heaviest([...inside], share, depth + 1, MOST_CHILDREN, LEAST_SHARE)).reverse());

@@ -34,7 +34,7 @@ __all__ = ["page"]
 
 _LONGEST_TEXT = 1_500
 _MOST_BOXES = 60_000
-"""The maximum number of boxes after opening all; more would not pan and zoom smoothly."""
+"""The maximum number of boxes if all are open; larger pictures do not pan or zoom smoothly."""
 _METRICS = {
     "character": CHARACTER_WIDTH, "line": LINE_HEIGHT, "margin": TEXT_MARGIN, "padding": PADDING, "header": HEADER, "gapX": GAP_X, "gapY": GAP_Y,
 }  # fmt: skip
@@ -163,7 +163,7 @@ class _Data:
     def _line_column(self, x: Instruction) -> tuple[int, int]:
         """Returns the line and column of an instruction in the module's text, counted from 1.
 
-        Both are 0 if it is not in the text.
+        Both are 0 if the instruction is not in the text.
         """
         source = self.module.source
         return source.line_column(skip_trivia(source.text, x.start)) if source is not None and x.start >= 0 else (0, 0)

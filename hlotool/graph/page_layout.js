@@ -112,7 +112,7 @@ function linesOf(structure, box) {
   return box.group >= 0 ? groups.lines[box.group] : instructions.lines[box.instruction];
 }
 
-// All boxes, each after the one that contains it.
+// All boxes, each after the box that contains it.
 function boxesOf(structure, root, open) {
   const { groups } = structure.data;
   const boxes = [makeBox(structure, null, 0, root, -1)];
@@ -166,7 +166,7 @@ function originOf(structure, box) {
 
 // ---- edges ---------------------------------------------------------------------------------------------------------
 
-// The box that shows each instruction of a computation: its own box or that of a closed group.
+// The box that shows each instruction of a computation: its own box or the box of a closed group.
 function seenIn(structure, frame) {
   const seen = new Map(), stack = [...frame.children];
   while (stack.length) {

@@ -22,7 +22,7 @@ MOST_BOXES = 200_000
 class Box:
     """An instruction or a group in a picture.
 
-    An open group contains the boxes of its items; an open instruction contains those of the
+    An open group contains the boxes of its items; an open instruction contains the boxes of the
     computations that it calls.
     """
 
@@ -50,7 +50,7 @@ class Edge(NamedTuple):
 class Picture:
     """The boxes and edges of a picture.
 
-    The first box contains all others, and each box precedes the boxes in it.
+    The first box contains all other boxes, and each box precedes the boxes in it.
     """
 
     def __init__(self, boxes: Sequence[Box], edges: Sequence[Edge], named: frozenset[Instruction]) -> None:
@@ -65,15 +65,15 @@ class Picture:
 
 
 def make_picture(group: Group, outline: Outline, expand: str, named: frozenset[Instruction] = frozenset()) -> Picture:
-    """Returns the picture of a group, with boxes opened as `expand` requires (EXPANSIONS).
+    """Returns the picture of a group, with boxes opened as `expand` requires (see EXPANSIONS).
 
-    Raises GraphError if the picture is too large. Computations that are called many times can cause
-    this.
+    Raises GraphError if the picture is too large, which can happen if computations are called many
+    times.
     """
     boxes = [Box(0, group, None)]
     closed = 1
-    # One queue per rank: named groups and calls, then unnamed parts, and finally layers, since
-    # there are many of them and they are similar.
+    # One queue per rank: named groups and calls, then unnamed parts, and finally layers, which are
+    # numerous and similar.
     waiting: tuple[deque[Box], ...] = deque(boxes), deque(), deque()
     while any(waiting):
         box = next(found for found in waiting if found).popleft()
@@ -177,7 +177,7 @@ class _Edges:
 
 
 def _shown(frame: Box) -> dict[Instruction, Box]:
-    """Returns the box that shows each instruction: its own box or that of a closed group."""
+    """Returns the box that shows each instruction: its own box or the box of a closed group."""
     shown: dict[Instruction, Box] = {}
     stack: list[tuple[Instruction | Group, Box]] = [(child.item, child) for child in reversed(frame.children)]
     while stack:

@@ -12,7 +12,7 @@ from hlotool.graph.svg import size_of_svg, svg
 __all__ = ["png"]
 
 _MOST_PIXELS = 60_000_000
-"""Image viewers fail if there are many more, and rendering takes four bytes of memory per pixel."""
+"""Image viewers fail on images with many more pixels, and rendering takes four bytes per pixel."""
 _ZOOM = 2
 
 

@@ -16,7 +16,7 @@ __all__ = ["MOST_ITEMS", "divided"]
 Item = Instruction | Group
 
 MOST_ITEMS = 160
-"""The maximum number of items in a group; larger ones are hard to view and slow to lay out."""
+"""The maximum number of items in a group; larger groups are hard to view and slow to lay out."""
 _FEWEST_LAYERS = 3
 _LEAST_REGULAR = 0.5
 """Minimum ratio of the shortest to the average layer; it rules out random repetitions."""
@@ -32,10 +32,11 @@ def divided(items: Sequence[Item]) -> list[Item]:
     """Returns the items, divided into groups if there are too many.
 
     Each layer begins with the same kind of instruction. The operation and shape of this instruction
-    occur at regular distances, and as often as those of many other instructions.
+    occur at regular distances, and as often as the operations and shapes of many other
+    instructions.
     """
     given = {item for item in items if isinstance(item, Group)}
-    # Instructions without operands, such as weights, move to directly before their first users.
+    # Instructions without operands, such as weights, are moved to just before their first users.
     root = make_group("", "part", _next_to_users(items))
     inner: dict[Group, list[Item]] = {}
     pending = [root]
@@ -94,7 +95,8 @@ def _divided_once(items: Sequence[Item]) -> list[Item]:
 def _with_weights(items: Sequence[Item], start: int) -> int:
     """Returns the position of the first of the weights directly before `start`.
 
-    Returns `start` if there are none, or if `start` is the end or the position of a weight.
+    Returns `start` if there are no such weights, or if `start` is the end or the position of a
+    weight.
     """
     if start == len(items) or _is_weight(items[start]):
         return start

@@ -56,8 +56,8 @@ def grouped_by_scope(instructions: Sequence[Instruction]) -> list[Instruction | 
 def _scopes(instructions: Sequence[Instruction]) -> dict[Instruction, Scope]:
     """Returns the scope of each instruction.
 
-    The scope is the part of `op_name` before the last slash. If there is none, or if an instruction
-    has no operands, its scope is the common prefix of its users' scopes.
+    The scope is the part of `op_name` before the last slash. If that part is empty, or if an
+    instruction has no operands, its scope is the common prefix of its users' scopes.
     """
     decoded: dict[str, Scope] = {}
     scopes: dict[Instruction, Scope] = {}

@@ -14,7 +14,7 @@ __all__ = ["Selection", "select"]
 
 
 class Selection(NamedTuple):
-    """The instructions to show, their computation, and the instructions that the options name."""
+    """The instructions to show, their computation, and the instructions named in the options."""
 
     computation: Computation
     instructions: list[Instruction]
@@ -30,7 +30,7 @@ def select(module: Module, options: GraphOptions) -> Selection:
     """Returns the instructions that a picture of a module shows.
 
     Raises GraphError if a name does not exist, if there is no path between the two instructions of
-    `path`, or if the options exclude each other.
+    `path`, or if the options are mutually exclusive.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[] parameter(0) n = f32[] negate(p) ROOT m = f32[] abs(n) }")
@@ -67,7 +67,7 @@ def _selection(computation: Computation, chosen: set[Instruction], named: tuple[
 
 
 def _searched(module: Module, name: str | None) -> list[Computation]:
-    """Returns the computation of that name, or all computations, the entry first."""
+    """Returns the computation with that name; without a name, returns all, the entry first."""
     if name is None:
         return [module.entry, *(computation for computation in module.computations if computation is not module.entry)]
     wanted = name.removeprefix("%")

@@ -26,8 +26,8 @@ class Rule(NamedTuple):
     """A token of a context.
 
     If there are several kinds, `pattern` consists of as many groups. `inside` is the context of the
-    text after the token, up to a match of `close`. Unless this match is empty, it has the kind of
-    the token. `then` is the context of only the next token, or of the next pair of brackets.
+    text after the token, up to a match of `close`. The match has the kind of the token, unless it
+    is empty. `then` is the context of only the next token, or of the next pair of brackets.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Rule(NamedTuple):
 class Context(NamedTuple):
     """The rules of a context, in the order in which they are tried.
 
-    `default` is the kind of text that no rule matches.
+    `default` is the kind of any text that no rule matches.
     """
 
     rules: tuple[Rule, ...]

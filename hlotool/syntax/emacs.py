@@ -87,7 +87,7 @@ def _written(node: Node) -> str:
 
 
 def _refused_character(node: Node) -> str | None:
-    """Returns the complement of a set if the node requires that no character of it follows."""
+    """Returns the complement of a set if the node requires that no character of the set follows."""
     if isinstance(node, Group) and node.opening == "?!" and len(node.alternatives) == 1 and len(node.alternatives[0]) == 1:
         (inner,) = node.alternatives[0]
         if isinstance(inner, Class) and not inner.negated:
@@ -108,7 +108,7 @@ def _steps(sequence: tuple[Node, ...]) -> str:
             steps.append(_quoted(EMACS.write((tuple(matched),))))
             matched.clear()
 
-    # A group around everything has no effect.
+    # A group around the whole sequence has no effect.
     while len(sequence) == 1 and isinstance(sequence[0], Group) and sequence[0].opening == "?:" and len(sequence[0].alternatives) == 1:
         sequence = sequence[0].alternatives[0]
     for node in sequence:

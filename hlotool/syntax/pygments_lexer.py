@@ -1,6 +1,6 @@
 """Lexer for Pygments, used by Sphinx, MkDocs, Jupyter, `rich` and `pygmentize -l hlo`.
 
-Pygments finds it through the entry point `pygments.lexers`.
+Pygments finds the lexer through the entry point `pygments.lexers`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Translates the grammar's regular expressions to the dialects of other programs.
 
-A terminal of the grammar is a Python regular expression. `parse` reads the part of that language
-that terminals use; a `Dialect` writes it for Oniguruma (TextMate, Ruby), Vim, Emacs or tree-sitter.
+A terminal of the grammar is a Python regular expression. `parse` reads the subset of Python's
+syntax that terminals use; a `Dialect` writes the parsed expression for Oniguruma (TextMate, Ruby),
+Vim, Emacs or tree-sitter.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def parse(pattern: str) -> tuple[Sequence, ...]:
 class Dialect(NamedTuple):
     """A dialect of regular expressions: functions that write each kind of node.
 
-    The functions receive the written parts of the node.
+    The functions receive the parts of the node, already written in the dialect.
     """
 
     text: Callable[[str], str]
@@ -103,7 +104,7 @@ class Dialect(NamedTuple):
     def write(self, alternatives: tuple[Sequence, ...]) -> str:
         """Writes a parsed regular expression in this dialect.
 
-        Drops lookaround if the dialect has none.
+        Lookaround is dropped if the dialect does not support it.
         """
         if not self.has_lookaround:
             alternatives = _without_lookaround(alternatives)
@@ -203,7 +204,7 @@ class Delimited(NamedTuple):
 
 
 def delimited(pattern: str) -> list[Delimited]:
-    """Splits a pattern like those of strings and comments; returns [] for other patterns.
+    """Splits a pattern like those for strings and comments; returns [] for other patterns.
 
     Most editors match regular expressions line by line, and have other means for strings and
     comments.

@@ -29,7 +29,7 @@ def _pattern(lexer_state: LexerState) -> tuple[re.Pattern[str], dict[str, Rule]]
 
 
 def scan(text: str) -> Iterator[Token]:
-    """Yields the tokens and comments of a text with their kinds, as highlighters see them.
+    """Yields the tokens and comments in HLO text with their kinds, as highlighters see them.
 
     Skips text that is not a token in its context.
 

@@ -66,7 +66,7 @@ def _delimited_pattern(part: Delimited, name: str) -> dict[str, Any]:
 
 
 def _pattern(rules: tuple[Rule, ...]) -> dict[str, Any]:
-    """Returns one pattern for consecutive rules on a line; the last one may open brackets."""
+    """Returns one pattern for consecutive rules on a line; the last rule may open brackets."""
     numbers, texts, captures = count(1), [], {}
     for rule in rules:
         texts.append(ONIGURUMA.of(rule.pattern) if len(rule.kinds) > 1 else f"({ONIGURUMA.of(rule.pattern)})")

@@ -33,7 +33,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """Returns the tokens and comments of a text, in order.
+    """Returns the tokens and comments in HLO text, in order.
 
     The text may contain several modules, and it may have errors: text that the parser skips after
     an error is read with the terminals alone.
@@ -100,7 +100,7 @@ def _any_terminal() -> re.Pattern[str]:
 
 
 def _loose(text: str, start: int, end: int) -> Iterator[Token]:
-    """Yields the tokens of a piece of text, independently of the parser's state.
+    """Yields the tokens in a piece of text, independently of the parser's state.
 
     Such text includes comments, text that is not HLO, and values of unknown attributes.
     """
@@ -147,7 +147,7 @@ def _nothing(children: list[Any]) -> None:
 
 
 def _names_in(children: list[Any]) -> list[Any]:
-    """Returns the names of a repetition.
+    """Returns the names in a repetition.
 
     Extends the list of the first child in place, because the rule is reduced once for each name.
     """

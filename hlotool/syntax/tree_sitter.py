@@ -1,8 +1,8 @@
 """Generates the tree-sitter grammar and queries, for Neovim, Helix, Zed and other editors.
 
-The rules are those of the grammar. tree-sitter's lexer has no lookahead, so the parser decides a
-few tokens: the next token determines whether a word is a name, an opcode or a value, and a brace
-after a shape opens a layout, a list or a body.
+The rules are those of the grammar. tree-sitter's lexer has no lookahead, so the parser decides the
+kinds of a few tokens: the next token determines whether a word is a name, an opcode or a value, and
+a brace after a shape opens a layout, a list or a body.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from hlotool.syntax.tree_sitter_rules import Alternatives, Item, rules
 
 __all__ = ["tree_sitter_files"]
 
-# The terminals whose words can also be names. The words of all others are reserved, or occur only
-# where names cannot.
+# The terminals whose words can also be names. The words of all other terminals are reserved, or
+# occur only where a name cannot.
 _ALSO_NAMES = ("BUFFER", "PARAMETER", "CONSTANT")
 # After a shape, a brace may open a layout, a list or a body. A file may begin with the shape
 # `b(...)` or with a computation named `b`.
@@ -154,7 +154,7 @@ def _item(item: Item) -> str:
 
 
 def _token(name: str) -> str:
-    """Returns a terminal as a part of a rule: its text if it is a sign or a keyword."""
+    """Returns a terminal as a part of a rule: its words if there are finitely many, or its name."""
     if name in _OWN_FORMS:
         return _OWN_FORMS[name]
     if name.startswith("KEY_"):

@@ -85,7 +85,7 @@ def _context(name: str, context: Context) -> Iterator[str]:
 
 
 class _Item(NamedTuple):
-    """A syntax item: its group, and the group that has the color; for brackets, these differ.
+    """A syntax item: its group, and the group that has the color; the two differ for brackets.
 
     In a chain, only the first item can begin anywhere.
     """

@@ -38,9 +38,9 @@ Arguments = ParamSpec("Arguments")
 
 
 def _with_short_traceback(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Raises hlotool's errors from this module instead of from their origin.
+    """Re-raises hlotool's errors, so that they come from this module instead of their origin.
 
-    Tracebacks then do not show where in hlotool an error occurred.
+    As a result, tracebacks do not show where in hlotool an error occurred.
     """
 
     @wraps(function)
@@ -91,8 +91,8 @@ def assert_runs_equal(
     """Raises AssertionError if two modules do not compute the same results.
 
     The modules run on `arguments` or, by default, on random arguments for each seed. Without `rtol`
-    and `atol`, floats may differ as much as rounding explains for their type; if both are 0, floats
-    must be equal. Raises EvaluationError if a module cannot be run.
+    and `atol`, floats may differ by as much as rounding in their type explains; if both are 0,
+    floats must be equal. Raises EvaluationError if a module cannot be run.
 
     >>> double = "ENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] add(p, p) }"
     >>> assert_runs_equal(double, "ENTRY e { p = f32[2] parameter(0) t = f32[] constant(2) b = f32[2] broadcast(t), dimensions={} "

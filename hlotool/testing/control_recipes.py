@@ -15,7 +15,7 @@ CONTROL = Recipes()
 _recipe = CONTROL.add
 
 HOST_ITEM = array_shape("f32", (2,))
-"""The shape of the values that infeeds and receives get from the host."""
+"""The shape of the values that the host provides for infeeds and receives."""
 
 
 # ---- calls -------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def _while(g: Generator) -> list[Op]:
 
 @_recipe()
 def _while_unknown(g: Generator) -> list[Op]:
-    """Builds a loop of at most four iterations; their number depends on a value."""
+    """Builds a loop with at most four iterations; the exact number depends on a value."""
     if not g.may_nest:
         return []
     x, b = g.array(), g.builder
@@ -132,9 +132,10 @@ def _branch(g: Generator) -> Op:
 
 @_recipe(2, "shared")
 def _call_twice(g: Generator) -> list[Op]:
-    """Builds two calls of one computation that have arguments in common.
+    """Builds two calls to the same computation that share arguments.
 
-    The calls may differ in a constant, or pass the same operand for several parameters.
+    The calls may differ in a constant, or one call may pass the same operand for several
+    parameters.
     """
     if not g.may_nest:
         return []
@@ -154,7 +155,7 @@ def _fusion_of_equal(g: Generator) -> Op:
 def _loop_of_equal(g: Generator) -> list[Op]:
     """Builds a loop whose state has elements that are equal at first.
 
-    They may stay equal, or never change.
+    These elements may stay equal, or never change.
     """
     if not g.may_nest:
         return []
@@ -324,7 +325,7 @@ def _dynamic_reduce(g: Generator) -> Op:
 
 @_recipe(1, "dynamic")
 def _static_again(g: Generator) -> Op:
-    """Sets a dynamic dimension to its maximum size, so that it is static again."""
+    """Sets a dynamic dimension to its maximum size, so that the dimension is static again."""
     x = _dynamic(g)
     axis = next(axis for axis, is_dynamic in enumerate(x.shape.dynamic) if is_dynamic)
     return g.builder.set_dimension_size(x, g.builder.constant(x.shape.dimensions[axis], "s32"), axis)
@@ -356,7 +357,7 @@ def _token_before(g: Generator) -> Op:
 
 @_recipe(2, "effects")
 def _custom_call(g: Generator) -> Op:
-    """Builds a custom-call of a host function that returns its operand."""
+    """Builds a custom-call to a host function that returns its operand."""
     x, has_effect = g.array(), g.chance(0.6)
     return g.builder.custom_call("test.effect" if has_effect else "test.same", [x], x.shape, has_side_effect=has_effect)
 

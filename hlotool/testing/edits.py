@@ -1,4 +1,4 @@
-"""Edits of finished random modules.
+"""Edits to finished random modules.
 
 Edits add control dependencies, schedules, annotations and aliases, or change layouts and the
 representation of constants.
@@ -119,7 +119,7 @@ def _hold_as_text(module: Module, random: Random) -> None:
 def _change_layouts(module: Module, random: Random) -> None:
     """Changes the layouts of values whose producers and users all accept any layout.
 
-    Such operations are elementwise, reduce, or move elements.
+    Such operations are elementwise operations, reductions, and operations that only move elements.
     """
     with Rewriter(module) as rewriter:
         for computation in _computations(module):

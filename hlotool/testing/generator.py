@@ -1,6 +1,7 @@
 """Building blocks for recipes of random modules.
 
-They provide values of the open computation, new values of a shape, and bodies of computations.
+They provide values of the open computation, new values of a given shape, and bodies of
+computations.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class Generator:
         return self.new(self.element_type(*kinds), self.sizes(rank if rank is not None else max(least, len(self.sizes()))))
 
     def new(self, element_type: str, sizes: Sequence[int]) -> Op:
-        """Adds an array: in the entry computation often a parameter, else a constant or an iota."""
+        """Adds an array: a constant, an iota or, in the entry computation, often a parameter."""
         shape = array_shape(element_type, tuple(sizes))
         if not self.depth and self.chance(0.75):
             return self.parameter(shape)
@@ -236,9 +237,9 @@ class Generator:
         return self.depth < _DEEPEST
 
     def body(self, result: Shape | None = None) -> Callable[..., Op]:
-        """Returns a function of handles that follows a few random recipes.
+        """Returns a function that takes handles and follows a few random recipes.
 
-        Its result has the given shape. If none is given, the result is one of the last values.
+        Its result has the given shape. If no shape is given, the result is one of the last values.
         """
 
         def computed(*parameters: Op) -> Op:
@@ -286,7 +287,7 @@ class Generator:
         return result
 
     def _two_steps(self, x: Op, y: Op) -> Op:
-        """Applies a random operation to the result of another."""
+        """Applies a random operation to the result of another random operation."""
         first = self.of_scalars(x, self.choice((x, y, self.scalar(x.shape.element_type))))
         return self.of_scalars(first, y) if self.chance(0.5) else self.of_scalars(y, first)
 
@@ -327,7 +328,7 @@ def special_values(element_type: str) -> tuple[bytes, ...]:
         part = PART_TYPES[element_type]
         real = [data for data in special_values(part) if not isnan(decode_floats(part, data)[0])]
         # In HLO text, complex numbers have only quiet NaNs, and XLA reads a number whose real part
-        # is NaN as a number whose two parts are NaN.
+        # is NaN as a number whose parts are both NaN.
         return tuple([x + y for x in real for y in (*real, encode_floats(part, [nan]))])
     mantissa, largest = row.float_format.mantissa_bits, (1 << row.float_format.exponent_bits) - 1
     codes = {0, 1, (1 << mantissa) - 1, 1 << mantissa, row.float_format.bias << mantissa}

@@ -16,13 +16,13 @@ from hlotool.testing.recipes import VALUES
 __all__ = ["FEATURES", "modules", "random_module"]
 
 FEATURES: Mapping[str, str] = {
-    "chains": "chains of operations, sometimes the same one repeatedly",
+    "chains": "chains of operations; some chains repeat a single operation",
     "effects": "infeed, outfeed, transfers to and from the host, and custom-calls with effects, in a fixed order",
     "control": "control dependencies, including those of dead instructions",
     "schedule": "a schedule in which the instructions of each computation are in random order",
     "dynamic": "dimensions with a size known only at run time",
     "special": "constants at the limits of their types: zeros of both signs, subnormal numbers, infinities and NaNs with payloads",
-    "reducers": "reducers that do not commute or associate",
+    "reducers": "reducers that are not commutative or not associative",
     "shared": "equal arguments and branches, and computations that are called several times",
     "unused": "dead instructions, parameters, results and loop state",
     "texts": "some constants stored as text, as the parser stores them",
@@ -75,7 +75,7 @@ def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, co
     for _ in range(max(1, size)):
         generator.add(generator.choice(recipes))
     values = generator.values or [generator.scalar("f32")]
-    # Values that nothing reads become results, so that little is dead.
+    # Values that nothing reads become results, so that there is little dead code.
     read = {operand for x in values for operand in x.instruction.operands}
     unread = [x for x in values if x.instruction not in read][-_MOST_RESULTS:] or values[-1:]
     if "unused" in wanted:

@@ -14,7 +14,7 @@ __all__ = ["Damage"]
 class Damage:
     """The parts of a module that errors in its text may have changed.
 
-    The parser leaves out instructions with syntax errors, instructions that use those, and calls of
+    The parser leaves out instructions with syntax errors, instructions that use those, and calls to
     computations from which it left out an instruction. `in_header` is True if the attributes of the
     module may be incomplete.
 

@@ -34,13 +34,13 @@ _DEFAULT_MODES = VerifyModes()
 _UNJUDGED: Any = object()
 
 _OF_SHAPES = frozenset({"L003", "T083", "T084"})
-"""Rules about a shape by itself, which inference checks again for the shapes that it derives."""
+"""Rules about a single shape. Inference checks these rules again for the shapes that it derives."""
 
 
 def verify(
     module: Module, modes: VerifyModes = _DEFAULT_MODES, *, select: Sequence[str] | None = None, ignore: Sequence[str] | None = None
 ) -> list[Diagnostic]:
-    """Returns the problems of a module: errors of a tolerant parse and the findings of rules.
+    """Returns the problems in a module: the errors of a tolerant parse and the findings of rules.
 
     The problems are sorted by position in the text. `select` and `ignore` list codes and prefixes
     of codes. Without `select`, errors and a few warnings are reported; ["ALL"] selects every rule.
@@ -56,10 +56,10 @@ def verify(
 
 
 def check(module: Module, modes: VerifyModes, selection: Selection, errors: Sequence[Diagnostic] = ()) -> list[Diagnostic]:
-    """Returns the problems of a module like `verify`, but takes a Selection.
+    """Returns the problems in a module, as `verify` does, but takes a Selection.
 
-    `errors` lists the errors of a strict parse that failed, if `module` comes from a tolerant
-    parse. They are reported instead of the module's own errors.
+    `errors` lists the errors of a failed strict parse, if `module` comes from a tolerant parse.
+    They are reported instead of the module's own errors.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) } // hlotool: ignore[T003] later")
@@ -85,8 +85,8 @@ def _is_reported(d: Diagnostic, errors: Sequence[Diagnostic]) -> bool:
 
 
 def _with_defaults(modes: VerifyModes, module: Module, damage: Damage | None) -> VerifyModes:
-    """Returns the modes with values for those that depend on the module."""
-    # A header that does not parse may say that the module is optimized.
+    """Returns the modes, with values filled in for those that depend on the module."""
+    # A header that does not parse may have declared that the module is optimized.
     is_unknown = damage is not None and damage.in_header
     if modes.layouts_kept is None:
         modes = replace(modes, layouts_kept=bool(modes.layout_sensitive))
@@ -125,7 +125,7 @@ def _findings(facts: Facts, selection: Selection, damage: Damage | None) -> Iter
         is_sound = is_sound and not finding.is_error
         yield finding
     if damage is not None:
-        # Other rules might report something as missing only because its text did not parse.
+        # Other rules might report something as missing only because it could not be parsed.
         return
     for rule in sorted(MODULE_RULES, key=lambda rule: rule.stage == LINT):
         if selection.codes.isdisjoint(rule.codes) or (rule.stage == LINT and not is_sound):
@@ -195,7 +195,7 @@ class InstructionRules:
         operands = tuple([operand.shape for operand in x.operands])
         fault = self._judge_shape(x.shape)
         if fault is not None:
-            # If an operand's shape has the same fault, it is reported at the operand.
+            # If an operand's shape has the same fault, the fault is reported at the operand.
             faults = [self._judge_shape(shape) for shape in operands]
             if all(other is None or other.code != fault.code for other in faults):
                 return fault
@@ -219,7 +219,7 @@ class InstructionRules:
         return None
 
     def _judge_op(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Violation | None:
-        """Returns the first error that an op's constraints report, else a warning, else None."""
+        """Returns the first error from an op's constraints, or else a warning, or else None."""
         warning: Violation | None = None
         expected: Shape | None = None
         try:
@@ -239,7 +239,7 @@ class InstructionRules:
         return warning
 
     def _expected(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Shape | None:
-        """Returns the result shape that inference and the op's constraints determine, or None."""
+        """Returns the result shape determined by inference and the op's constraints, or None."""
         attributes: dict[str, Any] = written
         if op.calls:
             attributes = {name: as_op_argument(value, self.facts.program_shape) for name, value in written.items()}

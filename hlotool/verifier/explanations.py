@@ -14,7 +14,8 @@ comment may also contain these lines:
 - `// legacy:`: the bad module must be read with `--legacy`;
 - `// run: OPTIONS`: only `hlotool run` finds the problem, with these options.
 
-Three rules are about modules that cannot be written as text; they have a reason but no example.
+Three rules are about modules that cannot be written as text; their files give a reason but no
+example.
 """
 
 from __future__ import annotations
@@ -82,10 +83,10 @@ class UnknownSubjectError(HlotoolError):
 class RuleExplanation(NamedTuple):
     """The explanation of a rule.
 
-    `checks` is set for rules that have a file. `bad` is the text of a module that breaks the rule,
-    and `good` is the text of one that follows it. `needs` contains the options that `hlotool
-    verify` (`hlotool run` for codes of the family R) needs to report the bad module. `configure`
-    lists pairs of a setting and its effect.
+    `checks` is the text under *Checks* in the rule's docstring, or None if there is none. `bad` is
+    the text of a module that breaks the rule, and `good` is the text of a module that follows it.
+    `needs` contains the options that `hlotool verify` (`hlotool run` for codes of the family R)
+    needs to report the bad module. `configure` lists pairs of a setting and its effect.
     """
 
     code: str
@@ -125,7 +126,7 @@ def explain(subject: str, others: Iterable[str] = ()) -> RuleExplanation | OpExp
     """Returns the explanation of a code, a rule's name or an opcode.
 
     Raises UnknownSubjectError for other words; the error suggests a similar name. `others` lists
-    the names of passes and rewrites for callers that explain these, too.
+    the names of passes and rewrites for callers that can explain those, too.
 
     >>> explain("result-shape").code, explain("transpose").operands
     ('T003', ('operand',))
@@ -190,7 +191,7 @@ def _fix_of(code: str) -> tuple[str, bool] | None:
 
 
 class Example(NamedTuple):
-    """The contents of a file in `examples`, with the modes and the options of `run` as written."""
+    """The contents of a file in `examples`; the modes and the `run` options are as written."""
 
     why: str
     bad: str
@@ -228,7 +229,7 @@ def example_of(code: str) -> Example:
 
 
 def _is_parse_error(code: str) -> bool:
-    """Returns whether the parser reports this code; no option turns off errors of the parser."""
+    """Returns whether the parser reports this code; parser errors cannot be turned off."""
     try:
         parse_all(example_of(code).bad, legacy=example_of(code).is_legacy)
     except ParseError as error:

@@ -81,7 +81,7 @@ class Facts:
 
     @cached_property
     def callers(self) -> dict[Computation, list[Call]]:
-        """The calls of each called computation."""
+        """The calls to each called computation."""
         return callers(self.module)
 
     @cached_property

@@ -38,7 +38,7 @@ __all__ = [
     "with_fixes",
 ]
 
-# Each attempt parses the whole text, so a kind of fix that has failed this often since the last
+# Each attempt parses the whole text, so a kind of fix that has failed this often since its last
 # success is not tried again.
 _MAX_FAILURES = 20
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
@@ -46,7 +46,7 @@ _DEFINED = re.compile(r"^[ \t]*(?:ROOT[ \t]+)?%?([A-Za-z_][A-Za-z0-9_.\-]*)[ \t]
 
 
 class Faulty(NamedTuple):
-    """A finding, with the module and the source that fixes need."""
+    """A finding, together with the module and the source, which are needed for fixes."""
 
     diagnostic: Diagnostic
     module: Module
@@ -92,7 +92,7 @@ class FixRule(NamedTuple):
 
 
 class RewriteFix(NamedTuple):
-    """A fix by a rewrite of the optimizer: the first of `rewrites` that matches is applied.
+    """A fix that is a rewrite of the optimizer: the first of `rewrites` that matches is applied.
 
     `rewrites` lists names of rewrite rules, topics of rewrite rules, or passes.
     """
@@ -193,8 +193,9 @@ def fix_text(
 ) -> FixedText:
     """Fixes the findings of `check`, module by module. `codes` restricts the fixes to these codes.
 
-    A fix is kept only if it resolves the finding, causes no new errors in the parser or the rules,
-    and leaves the entry and the roots of computations unchanged. Otherwise, the fix is undone.
+    A fix is kept only if it resolves the finding, causes no new errors from the parser or the
+    rules, and leaves the entry and the roots of computations unchanged. Otherwise, the fix is
+    undone.
     """
     whole = decoded(text)
     out, fixed = [], Counter[str]()
@@ -280,7 +281,7 @@ class _Fixing:
         return [d for d in fixed if d.fix is not None and (d.fix.is_safe or self.unsafe)]
 
     def _findings(self, source: Source, known: FastPath | None) -> _Findings:
-        """Returns the findings in a source. `known` is the fast path of another version of it."""
+        """Returns the findings in a source. `known` is the fast path of another version."""
         try:
             module, path = read_source(source, strict=False, known=known)
         except ParseError as error:
@@ -304,7 +305,7 @@ class _Fixing:
         return group, proved
 
     def _proved(self, source: Source, before: _Findings, chosen: Sequence[Diagnostic]) -> tuple[Source, _Findings] | None:
-        """Returns the text with these fixes and its findings.
+        """Returns the text with these fixes, together with its findings.
 
         Returns None if the fixes do not resolve their findings, or if they cause other problems.
         """
@@ -348,8 +349,8 @@ def _are_resolved(chosen: Sequence[Diagnostic], before: _Findings, after: _Findi
 class _Group:
     """Fixes that can be applied together.
 
-    Their edits do not overlap, and no fix needs an instruction whose definition another one
-    removes.
+    Their edits do not overlap, and no fix needs an instruction whose definition is removed by
+    another fix.
     """
 
     def __init__(self, text: str) -> None:
@@ -407,8 +408,8 @@ def _gives_the_same(before: _Findings, after: _Findings, chosen: Sequence[Diagno
 
 
 def _may_return(code: str) -> bool:
-    """Returns whether resolving a finding may lead to another of the same code.
+    """Returns whether resolving a finding may lead to another finding of the same code.
 
-    For example, code that only removed code used becomes dead itself.
+    For example, code becomes dead if the only code that used it is removed.
     """
     return code in ("W001", "W003")

@@ -1,4 +1,4 @@
-"""The registry of rules that are not part of an op definition. They are in the folder `rules`.
+"""The registry of rules that are in the folder `rules` and not part of an op definition.
 
 A file of rules has functions decorated with `shape_rule` or `module_rule`. The docstring of a
 function states the rule, followed by the details under the heading *Checks*.

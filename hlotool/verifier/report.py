@@ -173,7 +173,7 @@ class Reporter:
 
 
 def _word(at: str | int) -> str:
-    """Returns the attribute that a position names, or an empty string for an offset."""
+    """Returns the attribute named by a position, or an empty string for an offset."""
     return parse_part_name(at).word if isinstance(at, str) else ""
 
 
@@ -188,7 +188,7 @@ def _shortened(message: str) -> str:
 class _Origin(NamedTuple):
     """The origin of an instruction in the source program.
 
-    Authors of programs recognize it more easily than the names of instructions.
+    Authors of programs recognize the origin more easily than the names of instructions.
     """
 
     op_name: str | None = None

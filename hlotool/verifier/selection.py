@@ -56,7 +56,7 @@ class Selection:
 
     @classmethod
     def layered(cls, layers: Iterable[Layer]) -> Selection:
-        """Combines layers, from the lowest to the highest. Raises SelectionError."""
+        """Combines layers, from lowest to highest. Raises SelectionError for unknown words."""
         selection = cls()
         selection.codes, selection._wanted = _chosen(tuple(layers))
         return selection
@@ -103,7 +103,7 @@ def codes_of(name: str) -> list[str]:
 def _chosen(layers: tuple[Layer, ...]) -> tuple[frozenset[str], frozenset[str]]:
     """Returns the codes to report, and the codes to report if all were reported by default."""
     lowest = max((k for k, layer in enumerate(layers) if layer.select is not None), default=None)
-    # True for prefixes of codes to report; later entries override earlier ones.
+    # Prefixes of codes, with True for codes to report; later entries override earlier entries.
     rules: dict[str, bool] = {}
     for k, layer in enumerate(layers):
         names = (*(layer.select or ()), *layer.extend) if lowest is None or k >= lowest else ()

@@ -41,14 +41,15 @@ _OTHER_VERBS = {
 _MARK = re.compile(r"(?://|/\*)[ \t]*+hlotool:[ \t]*+(?P<verb>[A-Za-z\-]++)(?:[ \t]*+\[(?P<codes>[^\]\n]*+)\])?+")
 _LINE_END = re.compile(r"\r?\n|\Z")
 _CODE = "W050"
-# Only the first unknown codes get a suggestion: one takes as long as parsing a thousand lines.
+# Only the first unknown codes get a suggestion: finding one takes as long as parsing a thousand
+# lines.
 _MOST_GUESSES = 20
 
 
 class Mark:
     """A suppression: its kind, its codes, its position, and the range of offsets that it covers.
 
-    `ends` maps codes to the end of their range if it ends earlier.
+    `ends` maps each code whose range ends earlier to the end of that range.
     """
 
     __slots__ = ("comment", "covers", "end", "ends", "start", "used", "verb", "words")
@@ -69,7 +70,7 @@ def apply_suppressions(
 ) -> list[Diagnostic]:
     """Removes hidden diagnostics and adds diagnostics for unused suppressions.
 
-    The errors of the parser, `errors`, are never hidden. In a module with errors, no suppression is
+    The parser errors in `errors` are never hidden. In a module with errors, no suppression is
     reported as unused: the findings that it hides may return when the errors are fixed. `silent`
     returns the codes of rules that did not check the module; suppressions of these codes are not
     reported either.
@@ -94,8 +95,9 @@ def apply_suppressions(
 def suppressed(module: Module, code: str) -> Callable[[int], bool]:
     """Returns a predicate that takes the start of an instruction or computation.
 
-    The predicate returns whether a suppression hides findings of this code there. It is for rules
-    that report several instructions in one finding, and for fixes that also change code elsewhere.
+    The predicate returns whether a suppression hides findings of this code at that offset. It is
+    for rules that report several instructions in one finding, and for fixes that also change code
+    elsewhere.
     """
     source = module.source
     if source is None or "hlotool" not in source.text:
@@ -118,7 +120,7 @@ def suppressed(module: Module, code: str) -> Callable[[int], bool]:
 
 
 def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[str]) -> Iterator[Diagnostic]:
-    """Each suppression hides a finding, and names its code.
+    """Each suppression hides a finding, and lists its code.
 
     Checks: every code in a suppression is the code of a rule and hides a finding; a suppression
     without codes hides nothing. Codes that are not reported in this run are not checked. If the
@@ -136,7 +138,7 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
             message = f"no suppression is called '{mark.verb}'"
             hint = f"did you mean '{meant}'?" if meant else f"the suppressions are {', '.join(VERBS)}"
         elif not mark.words:
-            message, hint = f"'{mark.verb}' without codes hides nothing", f"name the codes to hide: {mark.verb}[T003]"
+            message, hint = f"'{mark.verb}' without codes hides nothing", f"list the codes to hide: {mark.verb}[T003]"
         elif unknown:
             guesses += 1
             meant = nearest_rule(unknown[0]) if guesses <= _MOST_GUESSES else None
@@ -156,7 +158,7 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
 def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
     """Returns the fix that removes the unused codes of a suppression, or None.
 
-    If no code is left, the fix removes the comment, and also the line if that leaves it empty.
+    If no code is left, the fix removes the comment, and also the line if nothing else is on it.
     """
     if mark.verb in ("on", "off", ATTRIBUTE):
         return None
@@ -177,7 +179,7 @@ def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
 
 
 def _hidden(source: Source, marks: Iterable[Mark], diagnostics: Iterable[Diagnostic]) -> set[int]:
-    """Returns the ids of the diagnostics that suppressions hide.
+    """Returns the ids of the diagnostics hidden by suppressions.
 
     Also records in each suppression which of its words hide a diagnostic.
     """

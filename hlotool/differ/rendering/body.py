@@ -74,7 +74,8 @@ class _Body:
     def _counted_only(self, sections: Sequence[Section]) -> list[Group]:
         """Returns the changes to summarize in one line per kind.
 
-        These are the changes that do not affect the computed values, provided that others do.
+        These are the changes that do not affect the computed values, provided that other changes
+        do.
         """
         if self.layout.show_all or all(section.is_side_issue for section in self.report.sections):
             return []
@@ -114,9 +115,9 @@ class _Body:
             yield Row(".", f"  ... and the same in {count_of(len(similar), 'other computation')}: {names}")
 
     def _summarized(self, groups: Sequence[Group]) -> Iterator[Row]:
-        """Yields the rows of as many groups as fit, with summary lines for the others."""
+        """Yields the rows of as many groups as fit, with summary lines for the other groups."""
         nodes = self.report.delta.graph.nodes
-        # Tuples and the like come last: their changes are consequences of the others.
+        # Tuples and the like come last: their changes are consequences of the other changes.
         groups = sorted(
             (group for group in groups if not group.is_side_issue),
             key=lambda group: (STRUCTURAL in nodes[max(group.entries[0][:2])].op.traits, -len(group.entries)),
@@ -150,7 +151,7 @@ class _Body:
         yield from self._rest(group, number)
 
     def _number_of(self, group: Group) -> int:
-        """Returns the number of entries of a group to show."""
+        """Returns how many entries of a group to show."""
         entries = group.entries
         most = 1 if group.is_side_issue or group.is_one_sided or self.is_short else _MOST_SIMILAR
         return len(entries) if self.layout.show_all or len(entries) <= most + 1 else most

@@ -20,7 +20,7 @@ class Columns:
     """Two columns that fill `width`; if it is 0, the left column is as wide as its line.
 
     The columns are separated by `|` for a pair that differs, by `~` for a pair that differs only in
-    names, and by `<` or `>` for an instruction on one side only, as in GNU diff.
+    names, and by `<` or `>` for an instruction that is on one side only, as in GNU diff.
     """
 
     def __init__(self, report: Report, width: int) -> None:

@@ -1,4 +1,4 @@
-"""Finds the differences between two lines, and shortens the lines but keeps differences visible."""
+"""Finds the differences between two lines, and shortens the lines around these differences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _CONTEXT = 6
 _TOKEN = re.compile(r"[\w.-]+|\s+|.", re.DOTALL)
 _TUPLE_SHAPE = re.compile(r" = \((.*?)\) (?=[a-z][a-z0-9-]*\()")
 _LEAST_SHAPE, _SHORT_SHAPE = 6, 24
-# Lines are not aligned if the product of their lengths is larger: the time is proportional to it.
+# Lines are not aligned if the product of their lengths is larger, because the time is proportional
+# to that product.
 _MOST_PRODUCT = 40_000
 
 
@@ -33,7 +34,7 @@ def cut(text: str, available: int) -> str:
 
 
 def changed_parts(old: str, new: str, renamed: Mapping[str, str] | None = None) -> tuple[list[Interval], list[Interval]]:
-    """Returns the parts of two lines that differ; the names in `renamed` do not count.
+    """Returns the parts of two lines that differ; the renames in `renamed` do not count.
 
     >>> changed_parts("a = f32[8] tanh(p.1)", "b = f32[16] tanh(p.2)", {"a": "b", "p.1": "p.2"})
     ([(8, 9)], [(8, 10)])
@@ -134,7 +135,7 @@ def _is_hidden(shape: Interval, parts: Sequence[Interval], available: int) -> bo
 
 
 def _kept(text: str, parts: Sequence[Interval], available: int) -> list[Interval]:
-    """Returns the intervals of a line to keep: its beginning, and one at the first distant part.
+    """Returns the intervals of a line to keep: its start, and one at the first distant part.
 
     Together with `...` for the rest, the intervals fill `available` characters.
     """

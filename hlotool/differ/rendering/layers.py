@@ -29,8 +29,8 @@ class Layers(NamedTuple):
 def layers(delta: Delta) -> Layers | None:
     """Returns the layers by which one of the modules is longer.
 
-    Returns None unless all instructions that only one module has belong to these layers.
-    Instructions elsewhere that follow from a layer, such as its gradients, belong to it as well, if
+    Returns None unless these layers contain all instructions that only one module has. Instructions
+    elsewhere that are consequences of a layer, such as its gradients, also belong to the layer if
     other layers have equal instructions.
 
     >>> import hlotool

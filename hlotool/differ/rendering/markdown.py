@@ -18,7 +18,7 @@ __all__ = ["details", "listing", "markdown"]
 _LONGEST = 60_000
 _MOST_OPCODES = 10
 _WIDTH = 160
-# A pipe that is not escaped.
+# A `|` that is not escaped.
 _PIPE = re.compile(r"(?<!\\)\|")
 
 

@@ -205,7 +205,7 @@ class Notes:
         return tuple((slot, graph.nodes[first[slot]].op.name, graph.nodes[second[slot]].op.name) for slot in slots)
 
     def headline(self, left: int, changes: Sequence[Change]) -> str:
-        """Returns the changes of an instruction in a few words, to be combined into a sentence."""
+        """Returns the changes in an instruction in a few words, to be combined into a sentence."""
         opcode = self._graph.nodes[left].op.name
         parts = [self._headline(left, change) for change in changes if change["kind"] not in SIDE_ISSUES]
         parts = list(dict.fromkeys(parts or [change["kind"].replace("_", " ") for change in changes]))
@@ -242,7 +242,7 @@ _DESCRIBED: dict[str, Callable[[Notes, int, Change], Iterator[str]]] = {
     "schedule": Notes._schedule,
     "shape": Notes._leaves,
 }
-"""The functions that describe each kind of change; other kinds have an old and a new text."""
+"""The functions that describe kinds of changes. Changes of other kinds have old and new values."""
 
 _HEADLINES = {"commuted": "operands exchanged", "constants": "value", "control": "control predecessors"}
 

@@ -6,7 +6,8 @@ const ALIKE = 2, STEP = 50, OPEN_ENTRIES = 200;
 const LEFT = 0, RIGHT = 1, KINDS = 2, NOTES = 3, OLD = 4, NEW = 5, OLD_PARTS = 6, NEW_PARTS = 7;
 const byId = id => document.getElementById(id);
 const search = byId("search"), main = byId("main"), contents = byId("contents"), count = byId("count");
-// Changes that do not affect the computed values are shown initially only if there are no others.
+// Changes that do not affect the computed values are shown initially only if there are no other
+// changes.
 const isAside = kind => data.asides.includes(kind);
 const chosen = new Set(data.kinds.every(isAside) ? data.kinds : data.kinds.filter(kind => !isAside(kind)));
 const texts = new Map();
@@ -120,7 +121,7 @@ function sectionElement(section, number) {
   return node;
 }
 
-// Computations with the same differences as another one are shown on demand.
+// Computations with the same differences as another computation are shown on demand.
 const unfolded = new Set();
 function showAlike(number) {
   unfolded.add(number);

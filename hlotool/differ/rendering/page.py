@@ -20,7 +20,7 @@ from hlotool.errors import visible
 
 __all__ = ["page"]
 
-# Longer lines are shortened to the beginning and the differences.
+# Longer lines are shortened to their beginning and the differences.
 _LONGEST_LINE = 1_000
 _MOST_REGIONS = 8
 # If there are more instructions than this, the page does not contain both modules, because it would

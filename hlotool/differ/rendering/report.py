@@ -21,7 +21,7 @@ _SHORT = 20
 
 
 class Entry(NamedTuple):
-    """A difference: a pair of instructions that has changed, or an instruction of one module only.
+    """A difference: a pair of instructions that has changed, or an instruction without a partner.
 
     `left` and `right` are nodes; -1 stands for no instruction. `position` is the position of the
     difference in the left computation.
@@ -57,7 +57,7 @@ class Group(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """`-` or `+` for instructions that only one module has, otherwise `~`."""
+        """`-` or `+` for instructions that only one module has, and `~` otherwise."""
         return "+" if self.entries[0].left < 0 else "-" if self.entries[0].right < 0 else "~"
 
 
@@ -84,10 +84,10 @@ class Section(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Everything that is shown of a difference.
+    """Everything that a report shows about a difference.
 
-    `regions` lists the regions in the form of `Delta.to_dict`. `is_long` is true if there are so
-    many differences, even with equal ones grouped, that the report begins with numbers.
+    `regions` lists the regions in the form that `Delta.to_dict` returns. `is_long` is true if there
+    are so many differences, even with equal ones grouped, that the report begins with numbers.
     """
 
     delta: Delta
@@ -142,7 +142,8 @@ class Report(NamedTuple):
     def entry_notes(self, entry: Entry, *, is_brief: bool = False) -> list[str]:
         """Returns the notes on an entry: a line for each change, or a line about the users.
 
-        If `is_brief`, changes that matter little next to others are only mentioned.
+        With `is_brief`, changes that matter little beside other changes are mentioned without
+        details.
         """
         if entry.left < 0 or entry.right < 0:
             return [self.notes.use(max(entry.left, entry.right))]

@@ -23,7 +23,7 @@ class Row(NamedTuple):
     """A line with a mark.
 
     `mark` is `=` for the summary, `@` for a title, `-`, `+` or `~` for instructions, `.` for a note
-    about omitted lines, otherwise a space.
+    about omitted lines, and a space for any other line.
     """
 
     mark: str
@@ -45,8 +45,8 @@ class Row(NamedTuple):
 class Layout(NamedTuple):
     """The extent and form of a report.
 
-    `width` is the width of lines (0 for no limit), and `context` the number of lines of context.
-    With `show_all`, equal changes are shown one by one.
+    `width` is the width of lines (0 for no limit), and `context` is the number of lines of context.
+    With `show_all`, equal changes are shown individually.
     """
 
     width: int = 0

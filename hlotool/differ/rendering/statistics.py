@@ -1,4 +1,4 @@
-"""The difference in numbers: opcodes, collectives, memory, and changes by computation."""
+"""Statistics of a difference: opcodes, collectives, memory, and changes by computation."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class Amount(NamedTuple):
 def amounts(delta: Delta) -> list[Amount]:
     """Returns the amounts in both modules, except those that are 0 in both.
 
-    They measure instructions, computations, costs, collectives and their data, and the peak memory
-    of scheduled modules.
+    The amounts measure instructions, computations, costs, collectives and their data, and the peak
+    memory of scheduled modules.
     """
     costs = module_cost(delta.left), module_cost(delta.right)
     # The cost of library calls is unknown: without this remark, a program with such calls would

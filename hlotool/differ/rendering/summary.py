@@ -59,7 +59,7 @@ def summary(report: Report, *, mentions_minor: bool = True, is_brief: bool = Fal
     '1 instruction changed (negate -> abs); the rest differs only in names'
     """
     delta = report.delta
-    # The regions explain the moves.
+    # The regions already explain the moved instructions.
     reported = {"moved"} if report.regions else set()
     side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - reported]
     sharded, resharded = _sharded(report)
@@ -84,7 +84,7 @@ def _in_numbers(report: Report) -> str:
     same = before - len(delta.deleted) - changed
     title = "largely rewritten: " if 2 * same <= min(before, after) else ""
     rest = ", ".join(clause[0] for clause in (*_others(report), *_regions(report)))
-    # Layers and shards have been described completely.
+    # Layers and shards have already been described completely.
     is_said = bool(_layers(report) or _sharded(report)[0])
     how = "" if is_said else "".join(clause[1] for clause in _changed(report, most=_MOST_IN_NUMBERS))
     nodes = delta.graph.nodes
@@ -228,8 +228,9 @@ def _regions(report: Report) -> list[_Clause]:
 def region_sentences(report: Report, most: int | None = _MOST_REGIONS) -> list[str]:
     """Returns a sentence for each group of computations with the same origin or destination.
 
-    There are at most `most` sentences for each kind, those about the most computations first. If
-    `most` is None, there is no limit, and each sentence names all its computations.
+    There are at most `most` sentences for each kind, beginning with those that are about the most
+    computations. If `most` is None, there is no limit, and each sentence names all its
+    computations.
     """
     by_kind: dict[str, dict[tuple[str, ...], list[str]]] = {}
     for region in report.regions:

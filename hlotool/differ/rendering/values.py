@@ -163,7 +163,7 @@ def constant_difference(old: Literal, new: Literal) -> str:
         return arrow(literal_text(old), literal_text(new))
     try:
         if old.is_abbreviated and new.is_abbreviated:
-            # All elements but the first are 0 in both.
+            # All elements but the first are 0 in both constants.
             return _array_difference(literal_array(abbreviated(old)), literal_array(abbreviated(new)), old.shape.dimensions)
         first, second = literal_array(old), literal_array(new)
     except (HlotoolError, ValueError, OverflowError):
@@ -181,8 +181,8 @@ def _array_difference(first: Array, second: Array, sizes: Sequence[int]) -> str:
     with np.errstate(all="ignore"):
         wide = np.complex128 if np.iscomplexobj(first) else np.float64
         distances = np.abs(first.astype(wide) - second.astype(wide)).reshape(-1)
-    # A NaN is farther from any number than all other numbers are. Among equal distances, the first
-    # one counts.
+    # The distance from a NaN to a number counts as larger than any distance between two numbers.
+    # Among equal distances, the first one counts.
     distances = np.where(differs, np.nan_to_num(distances, nan=np.inf), -1)
     at = int(np.argmax(distances))
     index = ",".join(map(str, np.unravel_index(at, sizes)))
@@ -193,7 +193,7 @@ def _array_difference(first: Array, second: Array, sizes: Sequence[int]) -> str:
 
 
 def _bits(array: Array) -> Array:
-    """Returns the bytes of each element as one value, so that -0 and the payloads of NaNs count."""
+    """Returns the bits of each element as one value, so that -0 and NaN payloads count."""
     rows = np.ascontiguousarray(array).view(np.uint8).reshape(array.size, -1)
     return rows.view([("", rows.dtype)] * rows.shape[1]).reshape(-1)
 

@@ -33,11 +33,11 @@ def dead_instruction(faulty: Faulty) -> Iterator[Edit]:
     with_effects = computations_with_effects(faulty.module)
     is_suppressed = suppressed(faulty.module, "W001")
     removed: set[Instruction] = set()
-    # Users come after their operands, except in modules with errors; less is removed from those.
+    # Users come after their operands, except in modules with errors, from which less is removed.
     for y in reversed(computation.instructions):
         uses = users.get(y, ())
         is_idle = y is not computation.root and y.op.name != "parameter" and y not in ordered and not y.control_predecessors
-        # An instruction that takes no time may be unused, but it is removed together with its last
+        # Instructions that take no time may be unused, but are removed together with their last
         # user.
         if not is_idle or y.start < 0 or (not uses and STRUCTURAL in y.op.traits) or not removed.issuperset(uses) or has_effect(y, with_effects):
             continue
@@ -100,7 +100,8 @@ def _lines(text: str, start: int, end: int) -> Iterator[Edit]:
         end += 1
     is_line = end == len(text) or text[end - 1] == "\n"
     if is_line:
-        # If there are empty lines before and after, remove those after, too.
+        # If there are empty lines before and after the removed lines, the lines after them are
+        # removed, too.
         while text.startswith("\n", end) and (first == 0 or text.endswith("\n\n", 0, first)):
             end += 1
         yield Edit(first, end, "")

@@ -44,8 +44,8 @@ def backend_configurations(facts: Facts) -> Iterator[Finding]:
 def stack_frames(facts: Facts) -> Iterator[Finding]:
     """Metadata refers to stack frames that exist.
 
-    Checks: `stack_frame_id` is in the module's table of stack frames, and its chain of callers
-    ends; reported once for each module, with the number of faulty ids.
+    Checks: the frame in `stack_frame_id` is in the module's table of stack frames, and the frame's
+    chain of callers ends; reported once for each module, with the number of faulty ids.
     """
     users: dict[int, tuple[Computation, Instruction]] = {}
     for computation in facts.module.computations:
@@ -75,7 +75,7 @@ def _frame_fault(frame: int, parents: list[int]) -> str | None:
 
 @module_rule("W016", stage="lint")
 def missing_metadata(facts: Facts) -> Iterator[Finding]:
-    """The metadata of an instruction names its origin in the program.
+    """The metadata of an instruction identifies its origin in the program.
 
     Checks: instructions that take time, outside the bodies of fusions and reductions, have an
     `op_name` in their metadata; reported once for each module.

@@ -76,7 +76,7 @@ def _threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator
     runs_on = written if written is not None else called.execution_thread
     if runs_on != thread:
         at = "async_execution_thread" if "async_execution_thread" in x.attributes else "calls"
-        message = f"'{written_opcode(x, facts.module)}' says thread '{thread}', but '{called.name}' runs on '{runs_on}'"
+        message = f"'{written_opcode(x, facts.module)}' specifies thread '{thread}', but '{called.name}' runs on '{runs_on}'"
         yield Finding("A008", computation, x, at, message)
 
 

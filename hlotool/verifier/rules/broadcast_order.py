@@ -15,7 +15,7 @@ __all__: list[str] = []
 def broadcast_order(facts: Facts) -> Iterator[Finding]:
     """The dimensions of a broadcast are sorted.
 
-    Checks: `dimensions` of broadcast is in ascending order. This is an error in the mode
+    Checks: `dimensions` of broadcast is in ascending order. A violation is an error in the mode
     `broadcast_dimensions_sorted`, and a warning otherwise.
     """
     severity = "error" if facts.modes.broadcast_dimensions_sorted else None

@@ -28,8 +28,8 @@ def buffers(facts: Facts) -> Iterator[Finding]:
 
     Checks: no `b(...)` in the parameters of the entry computation, or in operands and results of
     ops that cannot work on buffers, such as fusions and calls without a stream annotation, unless
-    they run asynchronously (T101); each buffer value is returned or used by only one instruction,
-    not counting tuples (T102).
+    the ops run asynchronously (T101); each buffer value is returned or used by only one
+    instruction, not counting tuples (T102).
     """
     # Shapes are compared by identity, since the instructions of a module share them. Most modules
     # have no buffers at all.
@@ -72,7 +72,8 @@ def _writers(computation: Computation) -> Iterator[Finding]:
 def _passed_on(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
     """Returns the buffers in a result.
 
-    If `x` only groups values, they are the buffers of its operands; otherwise, they are new.
+    If `x` only groups values, the result contains the buffers of its operands; otherwise, its
+    buffers are new.
     """
     follow = _PASS_ON.get(x.op.name)
     if follow is not None:

@@ -19,10 +19,10 @@ __all__: list[str] = []
 def redundant_copies(facts: Facts) -> Iterator[Finding]:
     """A copy is not copied again.
 
-    Checks: a copy of another copy, if that copy has no other users, the layouts of both and of the
-    original are equal, and neither copy has a sharding (before partitioning, a copy with a sharding
-    moves data between devices).
-    There is one finding for each computation, with the number of copies.
+    Checks: a copy of another copy, if the other copy has no other users, the layouts of both copies
+    and of the original are equal, and neither copy has a sharding (before partitioning, a copy with
+    a sharding moves data between devices). There is one finding for each computation, with the
+    number of copies.
     """
     by_computation: dict[Computation, list[Instruction]] = {}
     for computation, x in facts.instructions_of("copy"):
@@ -46,8 +46,8 @@ def redundant_copies(facts: Facts) -> Iterator[Finding]:
 def convert_chains(facts: Facts) -> Iterator[Finding]:
     """A value is converted only once.
 
-    Checks: a convert of a convert, if the first loses nothing that the second keeps, or if a float
-    is converted to fewer bits and back.
+    Checks: a convert of a convert, if the first convert loses nothing that the second one keeps, or
+    if a float is converted to fewer bits and back.
     """
     for computation, x in facts.instructions_of("convert"):
         before = x.operands[0]

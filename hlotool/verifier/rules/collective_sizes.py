@@ -29,8 +29,8 @@ def collective_sizes(facts: Facts) -> Iterator[Finding]:
     for opcode, check in _CHECKS.items():
         for computation, x in facts.instructions_of(opcode):
             size = group_size(x, facts.module)
-            # For all-to-all, a group of one is checked as well: XLA assumes one device if the
-            # number of devices is not given.
+            # For all-to-all, a group with one member is checked as well: XLA assumes one device if
+            # the number of devices is not given.
             fault = check(x, size) if x.operands and (size > 1 or opcode == "all-to-all") else None
             if fault is not None:
                 yield Finding(fault[0], computation, x, fault[1], fault[2])

@@ -1,4 +1,4 @@
-"""C028: comparators of sorts."""
+"""C028: sort comparators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__: list[str] = []
 
 @module_rule("C028", stage="lint")
 def comparator_order(facts: Facts) -> Iterator[Finding]:
-    """A comparator of sort is false for equal elements.
+    """A sort comparator returns false for equal elements.
 
     Checks: a comparator that consists of a single compare has the direction LT or GT.
     """

@@ -15,8 +15,8 @@ __all__: list[str] = []
 def compare_complex_order(facts: Facts) -> Iterator[Finding]:
     """Complex numbers are compared for equality only.
 
-    Checks: compare of complex operands has the direction EQ or NE. Other directions are a warning,
-    since XLA's verifier accepts them, although backends do not.
+    Checks: compare of complex operands has the direction EQ or NE. A violation is only a warning,
+    since XLA's verifier accepts other directions, although backends do not.
     """
     for computation, x in facts.instructions_of("compare"):
         direction = x.attributes["direction"]

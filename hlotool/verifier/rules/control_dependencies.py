@@ -21,8 +21,8 @@ _MOST_PREDECESSORS = 32
 def control_dependencies(facts: Facts) -> Iterator[Finding]:
     """A control predecessor orders instructions that nothing else orders.
 
-    Checks: a control predecessor that is also an operand, or that comes first because of other
-    operands and control predecessors.
+    Checks: a control predecessor that is also an operand, or that comes first anyway because of
+    other operands and control predecessors.
     """
     for computation in facts.module.computations:
         locations: dict[Instruction, int] = {}

@@ -13,7 +13,7 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 Part = tuple[Computation, Instruction, str]
-"""An instruction that carries the value, with its computation and a phrase for it."""
+"""A part that carries the value: its computation, its instruction, and a phrase for messages."""
 
 
 @module_rule("P027", "P028", stage="module")

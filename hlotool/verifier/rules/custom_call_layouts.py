@@ -18,7 +18,7 @@ def custom_call_layouts(facts: Facts) -> Iterator[Finding]:
 
     Checks: if a call has `operand_layout_constraints`, and its operands or result have layouts,
     then each constraint and the result have layouts, too (scalars need none). If the text has no
-    layouts at all, XLA accepts constraints without them.
+    layouts at all, XLA accepts constraints without layouts.
     """
     for computation, x in facts.instructions_of("custom-call"):
         constraints = x.attributes.get("operand_layout_constraints")

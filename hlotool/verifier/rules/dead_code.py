@@ -85,8 +85,8 @@ def _has_fixed_signature(facts: Facts, computation: Computation) -> bool:
 def dead_computations(facts: Facts) -> Iterator[Finding]:
     """Every computation is called.
 
-    Checks: computations that the entry computation calls neither directly nor through others;
-    reported once for each module, with the number of computations.
+    Checks: computations that the entry computation calls neither directly nor through other
+    computations; reported once for each module, with the number of computations.
     """
     if len(facts.module.computations) == len(facts.reachable):
         return

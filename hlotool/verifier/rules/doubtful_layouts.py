@@ -27,9 +27,9 @@ def doubtful_layouts(facts: Facts) -> Iterator[Finding]:
     """Layouts describe memory completely.
 
     Checks: the first tile has no more dimensions than the array (L005); layouts of types
-    smaller than a byte have an `E(n)` (L007); memory spaces are known (L030; for "gpu" and "tpu",
-    all are); a bitcast does not permute elements (L011); either all arrays have a layout or none
-    does (L029, reported at the first array without one).
+    smaller than a byte have an `E(n)` (L007); memory spaces are known (L030; for the targets "gpu"
+    and "tpu", all of them are); a bitcast does not permute elements (L011); either all arrays have
+    a layout or none does (L029, reported at the first array without one).
     """
     known: dict[Shape, Doubt | None] = {}
     bare, arrays, first = 0, 0, None

@@ -59,7 +59,7 @@ def _compared(facts: Facts, header: Shape, shape: Shape, at: str, codes: tuple[s
 
 
 def _layout_fault(array: Shape) -> tuple[str, str] | None:
-    """Returns the code and message if a layout of the header is invalid by itself."""
+    """Returns the code and message if a layout in the header is invalid by itself."""
     if array.layout is None:
         return None
     fault, tiles = order_fault(array.layout.minor_to_major, array.rank), tile_fault(array.layout)

@@ -15,7 +15,7 @@ __all__: list[str] = []
 
 @module_rule("C012", "C015", "C016", "C017", "C018", "C042", stage="calls")
 def fusion_bodies(facts: Facts) -> Iterator[Finding]:
-    """A fused computation belongs to one fusion, which needs all its instructions.
+    """A fused computation belongs to one fusion, and all of its instructions are needed.
 
     Checks: a fusion has no more operands than its body has parameters (C012; only a warning if no
     extra operand is passed twice, since XLA accepts such operands); the body of a fusion is called
@@ -59,7 +59,7 @@ def _extra_operands(facts: Facts, computation: Computation, x: Instruction, call
 
 
 def _attribute(x: Instruction, called: Computation) -> str:
-    """Returns the attribute that names the computation."""
+    """Returns the attribute that refers to the computation."""
     return next((name for name, value in x.attributes.items() if value is called or (isinstance(value, tuple) and called in value)), "opcode")
 
 

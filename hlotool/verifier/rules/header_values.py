@@ -24,9 +24,10 @@ def header_values(facts: Facts) -> Iterator[Finding]:
     """The header's numbers and lists fit the module, and scheduled modules are marked as such.
 
     Checks: `replica_count` and `num_partitions` are at least 1 (M016); lists that allow sharding
-    propagation have one entry, or one for each parameter, output or array in them (M018; a warning
-    if there is only one partition, since XLA then ignores the lists); attributes are in XLA's order
-    (M024); a file whose name contains after_optimizations has a schedule (M026).
+    propagation have one entry, one per parameter or output, or one per array in the parameters or
+    outputs (M018; a warning if there is only one partition, since XLA then ignores the lists);
+    attributes are in XLA's order (M024); a file whose name contains after_optimizations has a
+    schedule (M026).
     """
     module = facts.module
     for name in _COUNTS:
@@ -39,7 +40,7 @@ def header_values(facts: Facts) -> Iterator[Finding]:
     late = next((b for a, b in pairwise(written) if _ORDER[a] > _ORDER[b]), None)
     if late is not None:
         before = next(name for name in written if _ORDER[name] > _ORDER[late])
-        message = f"'{late}' comes after '{before}', but XLA prints it first"
+        message = f"'{late}' comes after '{before}', but XLA prints '{late}' first"
         yield Finding("M024", None, None, late, message, "run hlotool fmt, which moves it to XLA's position")
     if not module.is_scheduled and module.source is not None and _COMPILED in module.source.filename:
         yield Finding(
@@ -47,7 +48,7 @@ def header_values(facts: Facts) -> Iterator[Finding]:
             None,
             None,
             0,
-            f"the name of the file says {_COMPILED}, but the module is not scheduled",
+            f"the file name contains {_COMPILED}, but the module is not scheduled",
             "without a schedule, reports on memory are guesses",
         )
 

@@ -69,7 +69,7 @@ _PHRASES = {
 
 @module_rule("W021", stage="lint")
 def foldable(facts: Facts) -> Iterator[Finding]:
-    """Instructions whose operands are all constants are replaced by their result.
+    """Instructions whose operands are all constants are replaced with their results.
 
     Checks: elementwise operations, reductions, slices and the like whose operands are constants
     with known values, and whose results have up to 16 Mi elements.

@@ -25,7 +25,7 @@ Buffer = tuple[int, Index]
 
 @module_rule("M005", "M006", "M007", "M008", "M009", "M010", "M011", "M012", "M013", "M014", stage="module")
 def input_output_aliases(facts: Facts) -> Iterator[Finding]:
-    """Pairs in `input_output_alias` name arrays of equal size; donated arrays are in no pair.
+    """Pairs in `input_output_alias` contain arrays of equal size; donated arrays are in no pair.
 
     Checks: the parameter exists (M005, M012) and has the index (M006, M013); no output (M007) and
     no parameter (M008) is in two pairs; outputs and parameters in pairs are arrays (M009), and so
@@ -92,7 +92,7 @@ _MOST_PAIRS = 4
 
 
 def _pairs_of_leaves(parameter: Shape, output: Shape, pair: AliasPair) -> str | None:
-    """Returns a hint with the pairs that were probably meant, if a pair names two small tuples."""
+    """Returns a hint with the pairs that were probably meant if a pair contains small tuples."""
     if max(len(parameter.elements), len(output.elements)) > _MOST_PAIRS:
         return None
     leaves = [index for index, _ in indexed_leaves(output)]

@@ -75,7 +75,7 @@ def _check_suffixes(array: Shape, layout: Layout, at: str, modes: VerifyModes) -
     if fault is not None:
         raise Violation("L004", f"{at}[T]", fault)
     if layout.index_type is not None or layout.pointer_type is not None:
-        raise Violation("L033", at, "index and pointer types are for sparse arrays, which XLA no longer has")
+        raise Violation("L033", at, "index and pointer types are for sparse arrays, which XLA no longer supports")
     bits, size = ELEMENT_TYPES[array.element_type].bits, layout.element_size_in_bits
     if size < 0:
         raise Violation("L006", f"{at}[E]", f"the element size must not be negative, got {size} bits")

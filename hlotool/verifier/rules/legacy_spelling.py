@@ -12,8 +12,8 @@ __all__: list[str] = []
 
 _OLD = {
     "custom-call": (("to_apply", "write called_computations={...}"),),
-    "async-update": (("calls", "remove it: the async-start names the computation"), ("async_execution_thread", "remove it")),
-    "async-done": (("calls", "remove it: the async-start names the computation"), ("async_execution_thread", "remove it")),
+    "async-update": (("calls", "remove it: the async-start specifies the computation"), ("async_execution_thread", "remove it")),
+    "async-done": (("calls", "remove it: the async-start specifies the computation"), ("async_execution_thread", "remove it")),
 }
 
 

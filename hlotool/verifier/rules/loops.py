@@ -87,8 +87,8 @@ def invariants(facts: Facts) -> Iterator[Finding]:
 def trip_counts(facts: Facts) -> Iterator[Finding]:
     """A loop runs more than once.
 
-    Checks: loops that never run or run only once. This is known if the counter starts at a
-    constant, is incremented by a constant, and is compared with a constant.
+    Checks: loops that never run or run only once. The number of iterations is known if the counter
+    starts at a constant, is incremented by a constant, and is compared with a constant.
     """
     for computation, x in facts.instructions_of("while"):
         iterations = trip_count(x)

@@ -19,8 +19,8 @@ _SHOWN = 5
 def peak_memory(facts: Facts) -> Iterator[Finding]:
     """The values that are live at the same time fit into the memory budget.
 
-    Checks: the peak number of bytes that the entry computation and the computations that it calls
-    use at once, in the default memory space, does not exceed `memory_budget`. Padding of tiles is
+    Checks: the peak number of bytes used at once by the entry computation and the computations that
+    it calls, in the default memory space, does not exceed `memory_budget`. Padding of tiles is
     counted, and results that overwrite parameters are counted once. Compilers may share more
     memory, so the estimate is an upper bound.
     """

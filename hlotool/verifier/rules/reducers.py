@@ -56,7 +56,7 @@ def _init(computation: Computation, init: Instruction, root: Instruction) -> Ite
 def _serves_as(value: Number, identity: Number, row: ElementType) -> bool:
     """Returns whether an init value is as good as the identity.
 
-    Either zero is as good as the other, and the largest finite number is as good as an infinity.
+    Zeros of both signs are equally good, and the largest finite number is as good as an infinity.
     """
     return value == identity or (isinf(identity) and abs(value) >= _largest(row) and (value < 0) == (identity < 0))
 

@@ -18,7 +18,7 @@ _AT = "replica_groups value"
 
 @module_rule("P001", "P002", "P003", "P004", "P005", "P006", "P030", stage="module")
 def replica_groups(facts: Facts) -> Iterator[Finding]:
-    """The groups of a collective name each id once.
+    """The groups of a collective contain each id once.
 
     Checks: no group is empty (P001); no id occurs twice (P002) or is missing (P003); the number of
     ids is the number in the header (P004; not checked if the header's number is 1); groups have the

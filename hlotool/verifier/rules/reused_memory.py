@@ -20,9 +20,9 @@ _MEBIBYTE = 1 << 20
 def reused_memory(facts: Facts) -> Iterator[Finding]:
     """Large results reuse the memory of parameters that are no longer needed.
 
-    Checks: a result of 1 MiB or more that is in no pair, although a parameter of its shape is
-    neither aliased nor donated (M020); in a scheduled module, an instruction that reads an aliased
-    parameter after the aliased output is written (M021).
+    Checks: a result of 1 MiB or more that is in no alias pair, although a parameter of the same
+    shape is neither aliased nor donated (M020); in a scheduled module, an instruction that reads an
+    aliased parameter after the aliased output is written (M021).
     """
     module = facts.module
     entry, pairs = module.entry, module.attributes.get("input_output_alias", ())
@@ -55,4 +55,4 @@ def _late_readers(facts: Facts, pairs: list[tuple[int, Index]]) -> Iterator[Find
         late = next((x for x in users.get(parameter, ()) if position[x] > position[maker] and x.op.name != "tuple"), None)
         if late is not None and maker is not parameter:
             message = f"'{parameter.name}' is read by '{late.name}' after output {index_text(index)} is written by '{maker.name}'"
-            yield Finding("M021", entry, late, f"operand {late.operands.index(parameter)}", message, "read it before, or remove the alias")
+            yield Finding("M021", entry, late, f"operand {late.operands.index(parameter)}", message, "read it earlier, or remove the alias")

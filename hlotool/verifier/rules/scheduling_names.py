@@ -19,7 +19,7 @@ def scheduling_names(facts: Facts) -> Iterator[Finding]:
     """An instruction has the name under which it was scheduled.
 
     Checks: `scheduling_name` in the metadata is the name of the instruction, unless the name
-    contains .clone or .remat. This is an error in the mode `names_unchanged`, and a warning
+    contains .clone or .remat. A violation is an error in the mode `names_unchanged`, and a warning
     otherwise.
     """
     severity = "error" if facts.modes.names_unchanged else None

@@ -24,10 +24,10 @@ def send_recv_order(facts: Facts) -> Iterator[Finding]:
     Checks: in the mode `collective_deadlocks` and in scheduled modules, every send is followed by
     the recv with the same source-target pairs, or vice versa, with no collective between them
     (A026; a warning for reductions and asynchronous collectives, which XLA accepts). Several
-    transfers may begin together if no device sends or receives twice and they form no cycle. The
-    transfers of an asynchronous group are matched among themselves. Each transfer has pairs,
-    without repetitions or cycles (A027). Transfers to the host and pipelined transfers are not
-    checked.
+    transfers may begin together if no device sends or receives twice and the transfers form no
+    cycle. The transfers of an asynchronous group are matched among themselves. Each transfer has
+    source-target pairs, without repetitions or cycles (A027). Transfers to the host and pipelined
+    transfers are not checked.
     """
     if not (facts.modes.collective_deadlocks and facts.module.is_scheduled):
         return
@@ -84,7 +84,7 @@ class _Walk:
 
 
 class _Order:
-    """A walk through the schedule and called computations that tracks the unmatched transfers."""
+    """A walk through the schedule and called computations, tracking the unmatched transfers."""
 
     def __init__(self, events: Mapping[Computation, list[Instruction]], sound: Mapping[Instruction, Computation], entry: Computation) -> None:
         self.events = events
@@ -143,7 +143,7 @@ class _Order:
             yield Finding("A026", self.sound[x], x, "instruction", message)
 
     def _conflict(self, x: Instruction, pending: Pending) -> tuple[str, str | None] | None:
-        """Returns the message and a hint if x conflicts with the pending transfers, or None."""
+        """Returns the message and a hint if `x` conflicts with the pending transfers, or None."""
         if not pending:
             return None
         first = pending[0]

@@ -14,7 +14,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# The attributes in which transfers of one channel may differ.
+# The attributes in which transfers on the same channel may differ.
 _OF_EACH = frozenset({"metadata", "sharding", "control-predecessors", "origin"})
 
 
@@ -22,9 +22,9 @@ _OF_EACH = frozenset({"metadata", "sharding", "control-predecessors", "origin"})
 def send_recv_pairs(facts: Facts) -> Iterator[Finding]:
     """Each send and recv is finished once, by its own kind of done.
 
-    Checks: a send or recv has one user, its done or a tuple, barrier, copy, marker or loop that
-    passes it on (A024), unless it is the root of an asynchronous computation; a done takes a send
-    or recv, or an element of a tuple (A037); a done has the same `is_host_transfer` as its send or
+    Checks: a send or recv that is not the root of an asynchronous computation has one user: its
+    done, or a tuple, barrier, copy, marker or loop that passes it on (A024); a done takes a send or
+    recv, or an element of a tuple (A037); a done has the same `is_host_transfer` as its send or
     recv (A023); transfers to or from the host on the same channel have the same direction, shape
     and attributes (A025).
     """

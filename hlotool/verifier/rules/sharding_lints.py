@@ -32,7 +32,7 @@ def repeated_annotations(facts: Facts) -> Iterator[Finding]:
 def constant_ids(facts: Facts) -> Iterator[Finding]:
     """partition-id and replica-id are used only with several partitions or replicas.
 
-    Checks: partition-id in a module of one partition, replica-id in a module of one replica.
+    Checks: partition-id in a module with one partition, replica-id in a module with one replica.
     """
     for opcode, field in (("partition-id", "num_partitions"), ("replica-id", "replica_count")):
         if int(getattr(facts.module, field)) == 1:

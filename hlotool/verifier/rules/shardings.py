@@ -91,7 +91,7 @@ def _repeated(facts: Facts, x: Instruction, sharding: Sharding) -> Fault | None:
     XLA's parser does the same for old modules.
     """
     elements, source = sharding.elements, facts.module.source
-    # XLA's tests accept a single sharding for tuples of one array.
+    # XLA's tests accept a single sharding for a tuple that contains one array.
     if source is None or x.start < 0 or len(elements) < 2 or elements[0].tile is None or any(element is not elements[0] for element in elements):
         return None
     start, end = locate(source.text, x.start, x.end, _VALUE)

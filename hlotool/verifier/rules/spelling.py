@@ -54,7 +54,7 @@ def after_entry(facts: Facts) -> Iterator[Finding]:
 
 @module_rule("W049", stage="lint")
 def percent_signs(facts: Facts) -> Iterator[Finding]:
-    """Either all names are written with percent signs, or none.
+    """Either all names are written with percent signs, or none are.
 
     Checks: the definitions of all instructions; reported once, at the first name of the rarer kind.
     """

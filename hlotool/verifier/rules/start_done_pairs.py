@@ -12,7 +12,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# The target of custom calls that only order instructions and do not use the value.
+# The target of custom calls that only order instructions and do not use the value of their operand.
 _ORDER = "control_dep"
 
 
@@ -22,8 +22,8 @@ def start_done_pairs(facts: Facts) -> Iterator[Finding]:
 
     Checks: starts of all-gather, all-reduce, collective-permute and copy have one user (A013,
     A014): the matching done, or a tuple, barrier, copy, marker or loop that passes the value on;
-    dones take the matching start (A015), which the dones of collectives may get through such
-    instructions.
+    dones take the matching start (A015). The dones of collectives may receive its value through
+    such instructions.
     """
     for start, done in [(op.name, op.done) for op in OPS.values() if op.start_of is not None and op.done is not None]:
         for computation, x in facts.instructions_of(start):

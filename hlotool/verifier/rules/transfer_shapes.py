@@ -1,4 +1,4 @@
-"""A020 and A021: written shapes of transfers, which XLA's parser replaces with its own."""
+"""A020 and A021: the written shapes of transfers; XLA's parser replaces them with its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def transfer_shapes(facts: Facts) -> Iterator[Finding]:
     """The written shape of a send, recv or recv-done is its actual shape.
 
     Checks: the written shape has as many elements as the result of the op, and its elements follow
-    from the operand. A tuple of another length is an error. Other differences are warnings. For
+    from the operand. A tuple of a different length is an error. Other differences are warnings. For
     transfers between pairs of devices or without a channel, all differences are warnings, since
     XLA's parser ignores the written shape and programs write other shapes.
     """

@@ -1,4 +1,4 @@
-"""C006: loops whose body returns a different shape than it takes."""
+"""C006: loops whose body's parameter and result differ in shape."""
 
 from __future__ import annotations
 

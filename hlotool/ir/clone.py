@@ -1,8 +1,8 @@
 """Copies modules, computations and instructions, and converts modules for pickling.
 
 A copy shares shapes, literals and op definitions with the original; its instructions and
-computations are new. Nothing here recurses, because chains of operands can be deeper than Python's stack. Since `ir.model`
-imports this module, classes are taken from the objects to copy.
+computations are new. Nothing here recurses, because chains of operands can be deeper than Python's
+stack. Since `ir.model` imports this module, classes are taken from the objects to copy.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class _Copies:
 
 
 class _NodeReference(NamedTuple):
-    """A reference that replaces a node in pickled attributes: its number in textual order."""
+    """A reference that stands for a node in pickled attributes: its number in textual order."""
 
     is_computation: bool
     number: int
@@ -124,9 +124,9 @@ class ModuleState(NamedTuple):
     """The state that pickle stores for a module: flat tables, so that pickling does not recurse.
 
     A row of `computations` holds the name, thread, start and end, the number of the first
-    instruction, one more than the number of the last, and the number of the root. A row of `instructions`
-    holds the arguments of Instruction, with the opcode in place of its definition, and numbers in
-    place of operands and attributes.
+    instruction, one more than the number of the last, and the number of the root. A row of
+    `instructions` holds the arguments of Instruction, with the opcode in place of its definition,
+    and numbers in place of operands and attributes.
     """
 
     types: tuple[type[Module], type[Computation], type[Instruction], type[AttributeSet]]

@@ -155,7 +155,8 @@ class Rewriter(InstructionEdits):
         for caller in self.callers(owner):
             if ANY_SIGNATURE not in caller.op.traits:
                 raise EditError(
-                    f"parameter '{parameters[0].name}' cannot be erased: '{caller.name}' ({caller.op.name}) calls '{owner.name}' and needs the parameter"
+                    f"parameter '{parameters[0].name}' cannot be erased: "
+                    f"'{caller.name}' ({caller.op.name}) calls '{owner.name}' and needs the parameter"
                 )
         erased = {parameter.immediate for parameter in parameters}
         for caller in self.callers(owner):

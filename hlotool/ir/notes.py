@@ -125,7 +125,7 @@ class SourceNotes(Generic[ComputationType, InstructionType]):
     def mapped(self, node: Callable[[Any], Any], attributes: Callable[[Any], Any]) -> SourceNotes[Any, Any]:
         """Returns the notes for a copy of the module.
 
-        `node` and `attributes` return the copy of a node or attribute set, or None to omit its notes.
+        `node` and `attributes` return the copy of a node or attribute set, or None to omit notes.
         """
         notes: SourceNotes[Any, Any] = SourceNotes()
         notes.fast_count = self.fast_count

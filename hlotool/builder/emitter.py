@@ -323,7 +323,7 @@ class Emitter(Arguments):
         return self._emit(_BROADCAST, (x,), {"dimensions": tuple(positions)}, result).instruction
 
     def _total_order(self, direction: str, lhs: Any, rhs: Any, dimensions: Sequence[int]) -> Op:
-        """Adds a comparison by the total order of floats; other types have only one order."""
+        """Adds a comparison in the total order of floats; other types have only one order."""
         element = next((value for value in (lhs, rhs) if isinstance(value, Op)), None)
         is_float = element is None or kind_of(element.element_type) == "float"
         attributes = {"direction": direction, "type": "TOTALORDER"} if is_float else {"direction": direction}

@@ -119,7 +119,7 @@ class ModuleState:
         self.results[key] = (shape, attributes)
 
     def metadata_text(self) -> str | None:
-        """Returns the metadata for a new instruction, with the caller's line if lines are recorded."""
+        """Returns the metadata for a new instruction, with the caller's line if required."""
         if not self.source_lines:
             if not (self.op_name or self.op_type):
                 return None

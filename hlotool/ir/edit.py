@@ -132,7 +132,7 @@ class Rewriter(InstructionEdits):
         self._set_order(body, parameters)
 
     def erase_parameter(self, parameter: Instruction) -> None:
-        """Removes an unused parameter, the operands that callers pass to it, and its header entries.
+        """Removes an unused parameter, the operands passed to it, and its entries in the header.
 
         Raises EditError if the parameter is used, or if a caller is neither a call nor a fusion (a
         loop needs its parameter).
@@ -140,7 +140,7 @@ class Rewriter(InstructionEdits):
         self.erase_parameters([parameter])
 
     def erase_parameters(self, parameters: Sequence[Instruction]) -> None:
-        """Removes several parameters of one computation, as `erase_parameter` does for a single one.
+        """Removes several parameters of one computation, like calls to `erase_parameter`.
 
         This takes no longer than removing a single parameter.
         """

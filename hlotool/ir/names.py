@@ -148,7 +148,7 @@ def _sanitized(name: str) -> str:
 def unique_names(module: Module, first: Computation | None = None) -> tuple[dict[Instruction, str], dict[Computation, str]]:
     """Returns the names that XLA prints for all instructions and computations.
 
-    The names of the computation `first` and its instructions are chosen before all others.
+    The names of the computation `first` and its instructions are chosen before all other names.
 
     >>> from hlotool.text.parse.parser import parse
     >>> names, _ = unique_names(parse("f { ROOT p = f32[] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }"))

@@ -224,7 +224,7 @@ class CollectiveMethods(ConvolutionMethods):
         self._require(not sizes or sizes == [count], "P005", argument, f"{members}, but {argument} is {count}")
 
     def _rescaled(self, shape: Shape, dimension: int, factor: int, divisor: int, layout: Layout | None) -> Shape:
-        """Returns the shape with one dimension's size multiplied by `factor` and divided by `divisor`.
+        """Returns the shape with the size of a dimension times `factor`, divided by `divisor`.
 
         A dimension that does not exist is ignored here; the check of the instruction reports it.
         """

@@ -209,7 +209,7 @@ class Arguments:
             self._require(value._state is self._state, "S006", argument, f"computation '{name}' belongs to another module")
             return value._computation
         if not isinstance(value, Computation):
-            hint = "make one in a block: with b.computation(...) as c"
+            hint = "create one in a block: with b.computation(...) as c"
             self._fail("S017", argument, f"expected a computation, found {type(value).__name__}", hint)
         self._require(value in self._state.computations, "S006", argument, f"computation '{value.name}' belongs to another module")
         return value
@@ -263,7 +263,7 @@ Only names that differ from the op table are listed.
 
 
 def _argument(violation: Violation, method: str, op: OpDef | None) -> str:
-    """Returns the name, as in XLA's documentation, of the argument that a violation is about."""
+    """Returns the argument that a violation is about, by its name in XLA's documentation."""
     if not isinstance(violation.at, str) or not violation.at:
         return ""
     part_name = parse_part_name(violation.at)

@@ -99,7 +99,7 @@ def _missing_message(smaller: Shape, larger: Shape, dimensions: Sequence[int]) -
     return f"broadcast_dimensions needs an entry for each dimension of {smaller.text_without_layout}, got {list(dimensions)}"
 
 
-# With more dimensions than this, a hint would have to try too many combinations.
+# With more dimensions than this, finding a hint would take too many attempts.
 _MOST_GUESSED = 6
 
 
@@ -142,7 +142,7 @@ def _expansion(mapped: Shape | None, shape: Shape, dimensions: tuple[int, ...], 
 
 
 def in_dimensions(operand: Shape, out_dim_size: Sequence[int], broadcast_dimensions: Sequence[int]) -> tuple[Shape, tuple[int, ...]]:
-    """Returns the result shape of broadcast_in_dim, and the operand dimensions it does not repeat.
+    """Returns the result shape of broadcast_in_dim, and the operand dimensions that it keeps.
 
     Raises Violation if the broadcast is not possible.
 

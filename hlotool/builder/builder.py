@@ -32,7 +32,7 @@ __all__ = ["Builder"]
 
 _MODES = VerifyModes()
 _ALIAS_KINDS = ("may-alias", "must-alias")
-# The maximum number of names to compare with a misspelled one.
+# The maximum number of names to compare with a misspelled name.
 _MOST_COMPARED = 1000
 
 
@@ -40,11 +40,12 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
     """A builder for a module or for one of its computations.
 
     Each method adds an instruction and returns an `Op`. The methods are those of XLA's operation
-    semantics, with the same arguments in the same order. Names that are Python keywords end in `_`.
-    Operands are operations of the same builder, or numbers, lists and arrays, which become
-    constants. Dimension numbers may be negative. A call with wrong arguments raises BuilderError,
-    which names the argument and the line of the caller. The builder remains usable, but constants
-    that the failed call had already added stay in the computation, without users.
+    semantics, with the same arguments in the same order. A name that would be a Python keyword ends
+    in `_`, such as `and_`. Operands are operations of the same builder, or numbers, lists and
+    arrays, which become constants. Dimension numbers may be negative. A call with wrong arguments
+    raises BuilderError, which reports the argument and the line of the caller. The builder remains
+    usable, but constants that the failed call had already added stay in the computation, without
+    users.
 
     `name` is the name of the module, and of its entry computation unless `entry` is given.
     `replica_count` and `num_partitions` are written to the header. With `unique_names`, instruction
@@ -158,7 +159,7 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
         header = self._state.module.attributes
         header[attribute] = (*header.get(attribute, ()), value)
 
-    # ---- modules that exist already -------------------------------------------------------------
+    # ---- existing modules -----------------------------------------------------------------------
 
     @classmethod
     def extend(
@@ -173,9 +174,9 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
         """Returns a builder that extends an existing module through a Rewriter.
 
         It adds new instructions to the given computation (by default, the entry computation),
-        either at the end or in front of the instruction named by `before`. Use the builder in a
-        `with` block: at the end of the block, the module is consistent and has been verified. `op`
-        returns existing instructions, and `replace` replaces them with new ones. Raises
+        either at the end or in front of the instruction with the name `before`. Use the builder in
+        a `with` block: at the end of the block, the module is consistent and has been verified.
+        `op` returns existing instructions, and `replace` replaces them with new ones. Raises
         BuilderError if a name is not known.
 
         >>> from hlotool.text.parse.parser import parse
@@ -250,7 +251,7 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
 
 
 def _at_caller(diagnostic: Diagnostic) -> Diagnostic:
-    """Returns the diagnostic, moved to the call that built the instruction if that is known."""
+    """Returns the diagnostic, moved to the call that built the instruction if the call is known."""
     if diagnostic.source_file is None or diagnostic.source_line is None:
         return diagnostic
     line = diagnostic.source_line
@@ -258,6 +259,6 @@ def _at_caller(diagnostic: Diagnostic) -> Diagnostic:
 
 
 def _decided(modes: VerifyModes) -> VerifyModes:
-    """Returns the modes with unset ones filled in for a module that is not optimized yet."""
+    """Returns the modes with unset modes filled in for a module that is not optimized yet."""
     unset = {name: False for name in ("layout_sensitive", "layouts_kept", "allow_mixed_precision") if getattr(modes, name) is None}
     return replace(modes, **unset)

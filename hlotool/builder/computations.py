@@ -121,7 +121,7 @@ class ComputationMethods(GenericMethods):
     def set_root(self, value: Any) -> Op:
         """Sets the result of the computation, which by default is the last operation.
 
-        A list or a tuple of operands becomes a tuple.
+        A Python list or tuple of operands becomes an HLO tuple.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -145,7 +145,10 @@ class ComputationMethods(GenericMethods):
         return self._operand(value, "result")
 
     def _finish(self) -> Computation:
-        """Finishes the computation. Raises BuilderError if it is empty or lacks a parameter."""
+        """Finishes the computation.
+
+        Raises BuilderError if it is empty, or if a parameter number is missing.
+        """
         computation = self._computation
         self._require(self._is_open, "S005", "", f"computation '{computation.name}' is already finished")
         self._require(self._instructions, "S011", "", f"computation '{computation.name}' has no instructions")
@@ -166,7 +169,7 @@ class ComputationMethods(GenericMethods):
     # ---- called computations --------------------------------------------------------------------
 
     def computation(self, name: str, *parameters: ShapeLike, hidden: bool = False) -> Self:
-        """Returns a builder for a computation that the current one can call.
+        """Returns a builder for a new computation, to be called by the current computation.
 
         The computation has parameters of the given shapes. It is finished at the end of a `with`
         block. A `hidden` computation is printed only as part of the opcode of the `async-start`
@@ -226,7 +229,7 @@ class ComputationMethods(GenericMethods):
     def finish(self, root: Any = None) -> Computation:
         """Finishes a called computation and adds it to the module.
 
-        The end of a `with` block does this, too. The result is `root` if given, else the operation
+        Leaving a `with` block does this, too. The result is `root` if given, else the operation
         passed to `set_root`, else the last operation. Raises BuilderError if the computation is
         empty.
 
@@ -249,9 +252,9 @@ class ComputationMethods(GenericMethods):
     def trace(self, function: Callable[..., Any], *shapes: ShapeLike, name: str | None = None) -> Computation:
         """Traces a function on operations and returns the resulting computation.
 
-        The function is called with one parameter per shape and returns the result; a list or a
-        tuple of operations becomes a tuple. Raises BuilderError if the function uses operations of
-        other computations.
+        The function is called with one parameter per shape and returns the result; a Python list or
+        tuple of operations becomes an HLO tuple. Raises BuilderError if the function uses
+        operations of other computations.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")

@@ -195,7 +195,7 @@ class Emitter(Arguments):
     def _required(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any], result: Shape) -> Shape:
         """Returns the result shape that the verifier requires.
 
-        Only a part of `result` matters for this, such as its element type.
+        This depends only on some properties of `result`, such as the element type.
         """
         try:
             shapes = tuple([x.shape for x in operands])
@@ -228,7 +228,7 @@ class Emitter(Arguments):
 
     def _check_spelling(self, name: str) -> None:
         legal = isinstance(name, str) and _NAME.fullmatch(name) is not None
-        self._require(legal, "S048", "name", f"'{name}' is not a name: letters, digits, '_', '.' and '-', not beginning with a digit")
+        self._require(legal, "S048", "name", f"'{name}' is not a valid name: use letters, digits, '_', '.' and '-', and begin with a letter or '_'")
 
     # ---- operands -------------------------------------------------------------------------------
 
@@ -256,7 +256,7 @@ class Emitter(Arguments):
         name, own = other._computation.name, self._computation.name
         if other._state is not self._state:
             self._fail("S026", argument, f"'{value.name}' belongs to another module, '{other._state.module.name}'")
-        hint = "HLO has no captures: pass the value as an operand, such as a part of the loop's state"
+        hint = "HLO has no captures: pass the value as an operand, for example as part of the loop's state"
         self._fail("S026", argument, f"'{value.name}' belongs to computation '{name}', but this operation is added to '{own}'", hint)
 
     def _constant(self, literal: Literal) -> Instruction:
@@ -312,7 +312,7 @@ class Emitter(Arguments):
         return self._emit(_BROADCAST, (x,), {"dimensions": ()}, shape).instruction
 
     def _repeated(self, x: Instruction, kept: Sequence[int], positions: Sequence[int], result: Shape) -> Instruction:
-        """Repeats an array along all dimensions except `kept`; the others have size 1.
+        """Repeats an array along all dimensions except `kept`; repeated dimensions have size 1.
 
         `positions` lists the positions of the kept dimensions in the result.
         """
@@ -323,7 +323,7 @@ class Emitter(Arguments):
         return self._emit(_BROADCAST, (x,), {"dimensions": tuple(positions)}, result).instruction
 
     def _total_order(self, direction: str, lhs: Any, rhs: Any, dimensions: Sequence[int]) -> Op:
-        """Adds a comparison that orders floats totally; other types have only one order."""
+        """Adds a comparison in the total order of floats; other types have only one order."""
         element = next((value for value in (lhs, rhs) if isinstance(value, Op)), None)
         is_float = element is None or kind_of(element.element_type) == "float"
         attributes = {"direction": direction, "type": "TOTALORDER"} if is_float else {"direction": direction}

@@ -49,7 +49,7 @@ class GenericMethods(Emitter):
         The keys of `attributes` are names from HLO text; its values may be Python values or HLO
         text. The shape is inferred if it is not given. Raises BuilderError if the operands, the
         attributes or the shape do not fit the opcode. If `check` is False, a shape must be given,
-        and this check is left to `build`.
+        and the instruction is checked only by `build`.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -76,7 +76,7 @@ class GenericMethods(Emitter):
         parts = self._operands(operands, "operands")
         # In a loop, the start may be in another computation; the caller then gives the attribute.
         for name in [spec.name for spec in op.attributes.values() if spec.kind == CONTINUED and spec.name not in values]:
-            self._require(bool(parts), "S013", "operands", f"'{opcode}' needs the operation that it continues as its first operand")
+            self._require(bool(parts), "S013", "operands", f"the first operand of '{opcode}' must be the operation that it continues")
             begun = producer(parts[0], {})
             if check or (begun is not None and begun.called):
                 values[name] = self._continued(parts[0], "operands")
@@ -115,7 +115,10 @@ _LISTS: dict[str, type] = {
     "SliceRanges": SliceRange,
     "Window": WindowDimension,
 }
-"""The types of attributes or, for lists, of their elements. All may also be given as text."""
+"""The types of attributes in `_RECORDS`, and of list elements in `_LISTS`, by kind of attribute.
+
+All of these attributes may also be given as text.
+"""
 
 _CONVERSIONS: dict[str, Callable[[GenericMethods, Any, str], Any]] = {
     "Int": GenericMethods._integer,

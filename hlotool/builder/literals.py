@@ -41,8 +41,8 @@ def as_literal(value: Any, element_type: str | None = None) -> Literal:
     """Returns the literal for a number, a nested list of numbers, an array or a Literal.
 
     Unless `element_type` is given, numbers become pred, s32, f32 or c64, and arrays keep their
-    type. Raises Violation for lists of different lengths, for values that the type cannot hold,
-    and for objects of any other type.
+    type. Raises Violation for nested lists of different lengths, for values that the type cannot
+    hold, and for unsupported objects.
 
     >>> as_literal([[1, 2], [3, 4]], "s8").shape.text
     's8[2,2]{1,0}'
@@ -255,7 +255,7 @@ def _named_array(value: Any) -> Literal:
 
 
 def _whole_bytes(element: ElementType) -> bytes:
-    """Returns a translation table from the bytes of a narrow array to the bytes of a literal.
+    """Returns a translation table from an array's bytes to a literal's, for narrow elements.
 
     ml_dtypes leaves the upper bits of the array's bytes undefined.
     """

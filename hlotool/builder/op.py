@@ -58,7 +58,7 @@ class Op:
 
     @property
     def rank(self) -> int:
-        """The number of an array's dimensions."""
+        """The number of dimensions of an array."""
         return self.instruction.shape.rank
 
     def __repr__(self) -> str:
@@ -89,7 +89,7 @@ class Op:
     def with_layout(self, shape: Any) -> Op:
         """Gives the result the layout of `shape`, and returns the operation.
 
-        `shape` is a shape or its text; except for the layout, it must be the shape of the result.
+        `shape` is a shape or its text; only its layout may differ from the shape of the result.
 
         >>> from hlotool.builder.builder import Builder
         >>> x = Builder("demo").parameter(0, "f32[2,3]", "x")
@@ -228,7 +228,7 @@ class Op:
     def __getitem__(self, index: Any) -> Op:
         """Returns an element of a tuple, or a part of an array.
 
-        The part is selected by numbers, slices, `...` and None.
+        The index of an array consists of integers, slices, `...` and None.
 
         >>> from hlotool.builder.builder import Builder
         >>> x = Builder("demo").parameter(0, "f32[4,6,2]", "x")

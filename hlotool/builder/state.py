@@ -1,4 +1,4 @@
-"""The state that the builders of one module share: the module, used names and cached checks."""
+"""The state that the builders of one module share: the module, names in use and cached checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hlotool.shapes.shape import ProgramShape, Shape
 __all__ = ["Frame", "ModuleState", "caller", "error_at"]
 
 _PACKAGE = str(Path(__file__).parent)
-# Messages name the methods that Python's operators call, not the operators.
+# Messages contain the name of the method that a Python operator calls, not the operator itself.
 _OPERATORS = str(Path(__file__).with_name("op.py"))
 # The maximum number of distinct calls in the cache; most calls in a program repeat earlier ones.
 _MOST_REMEMBERED = 100_000
@@ -39,7 +39,7 @@ class Frame:
 
 
 def caller(depth: int = 1) -> Frame:
-    """Returns the innermost frame outside this package and the method that it called."""
+    """Returns the innermost frame outside this package, with the name of the method it called."""
     frame: FrameType | None = sys._getframe(depth)
     method = ""
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
@@ -119,7 +119,7 @@ class ModuleState:
         self.results[key] = (shape, attributes)
 
     def metadata_text(self) -> str | None:
-        """Returns the metadata for a new instruction, with the caller's line if recorded."""
+        """Returns the metadata for a new instruction, with the caller's line if required."""
         if not self.source_lines:
             if not (self.op_name or self.op_type):
                 return None

@@ -1,4 +1,4 @@
-"""Uses the parser to read values given as text, such as shapes and attributes."""
+"""Parses shapes, attributes and other values that are given as text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ShapeLike = Shape | str
 
 
 _ANY_COMPUTATION = "ENTRY e { ROOT r = () tuple() }"
-# Errors to ignore: this stand-in does not match what the header says about the entry computation.
+# Errors to ignore, because this computation does not match the entry that the header describes.
 _ABOUT_ENTRY = frozenset({"M004"})
 
 
@@ -38,7 +38,7 @@ def as_shape(shape: ShapeLike) -> Shape:
     if isinstance(shape, Shape):
         return shape
     if not isinstance(shape, str):
-        raise Violation("S017", "shape", f"expected a shape or its text, found {type(shape).__name__}", 'make one, as in make_shape("f32", [2, 3])')
+        raise Violation("S017", "shape", f"expected a shape or its text, found {type(shape).__name__}", 'create one, as in make_shape("f32", [2, 3])')
     try:
         return parsed_shape(shape)
     except ParseError as error:
@@ -49,9 +49,9 @@ def as_shape(shape: ShapeLike) -> Shape:
 def make_shape(element_type: str, dimensions: Any = (), minor_to_major: Any = None, *, dynamic: Any = ()) -> Shape:
     """Returns an array shape; the layout is row-major unless `minor_to_major` is given.
 
-    `dimensions` lists the sizes in the order of the dimension numbers, and `dynamic` the numbers of
-    the dynamic dimensions. Raises HlotoolError for an unknown type, for negative sizes, and if
-    `minor_to_major` is not a permutation of the dimensions.
+    `dimensions` lists the sizes in the order of the dimension numbers, and `dynamic` lists the
+    numbers of the dynamic dimensions. Raises HlotoolError for an unknown type, for negative sizes,
+    and if `minor_to_major` is not a permutation of the dimensions.
 
     >>> make_shape("f32", [2, 3]).text, make_shape("f32", [2, 3], [0, 1], dynamic=[1]).text
     ('f32[2,3]{1,0}', 'f32[2,<=3]{0,1}')
@@ -130,5 +130,5 @@ def as_stack_tables(text: str) -> str:
     except ParseError as error:
         raise Violation("S001", "text", f"the tables cannot be read: {error.diagnostics[0].message}") from error
     if tables is None:
-        raise Violation("S001", "text", "there are no tables of stack frames", "begin with FileNames")
+        raise Violation("S001", "text", "there are no stack frame tables", "begin with FileNames")
     return tables

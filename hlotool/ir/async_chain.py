@@ -34,9 +34,9 @@ def continues(x: Instruction) -> bool:
 
 
 def loops_by_parameter(module: Module) -> dict[Instruction, Instruction]:
-    """Returns the while instruction of each loop body, by the body's parameter.
+    """Returns the while instruction of each loop, keyed by the parameter of the loop's body.
 
-    Omits bodies that several loops share.
+    Omits loops that share their body with another loop.
     """
     loops: dict[Computation, list[Instruction]] = {}
     for x in module.all_instructions():
@@ -48,8 +48,8 @@ def loops_by_parameter(module: Module) -> dict[Instruction, Instruction]:
 def producer(value: Instruction, loops: Loops, start: str = "async-start") -> Instruction | None:
     """Returns the start or update that a value comes from, or None if it comes from neither.
 
-    The search goes backward through tuples, barriers, copies, markers and loops. Without `loops`,
-    it ends at parameters. `start` is the opcode of the start.
+    The search goes backward through tuples, barriers, copies, markers and loops. If `loops` is
+    empty, it ends at parameters. `start` is the opcode of the operation that starts the chain.
 
     >>> from hlotool.text.parse.parser import parse
     >>> start = "p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p)"
@@ -74,9 +74,9 @@ def producer(value: Instruction, loops: Loops, start: str = "async-start") -> In
 
 
 def passes_on(x: Instruction) -> bool:
-    """Returns whether an instruction may pass the whole value of a start on to the done.
+    """Returns whether an instruction may pass on the whole value of a start to its done.
 
-    The value of the start is the operand of the instruction.
+    The instruction has this value as an operand.
     """
     if x.op.name == "custom-call":
         return x.attributes["custom_call_target"] in MARKER_TARGETS
@@ -129,9 +129,9 @@ It stands for the shape of a parameter in the operation's hidden computation.
 
 
 def complete_wrapped(module: Module, x: Instruction) -> None:
-    """Completes an operation's hidden computation with the operands and result that `x` binds.
+    """Completes the hidden computation that an update or a done, `x`, continues.
 
-    `x` is an update or a done.
+    Sets the shapes of the parameters and of the result, and adds missing parameters.
     """
     called = x.called[0]
     if called not in module.hidden:
@@ -153,11 +153,11 @@ def complete_wrapped(module: Module, x: Instruction) -> None:
 
 
 def bind_continuations(module: Module, unbound: Iterable[Instruction]) -> Iterator[tuple[Instruction, Computation]]:
-    """Gives updates and dones in loops the computation of their start.
+    """Makes each update or done in a loop call the computation of its start.
 
-    The text may define that computation after them, or may contain a copy of it. Yields each
-    instruction that names a different computation, with the computation of its start. Sorts the
-    computations of the module again if callers would come before callees.
+    The text may define that computation after the update or done, or may contain a copy of it.
+    Yields each instruction that calls a different computation, with the computation of its start.
+    Sorts the computations of the module again if callers would come before callees.
     """
     loops = loops_by_parameter(module)
     bound: list[tuple[Instruction, AttributeSet]] = []
@@ -178,8 +178,8 @@ def bind_continuations(module: Module, unbound: Iterable[Instruction]) -> Iterat
     try:
         module.computations = sorted_by_dependencies(module.computations, calls.__getitem__)
     except ValueError:
-        # A cycle: the operation runs the loop that continues it. The verifier reports it as an
-        # operation without a start.
+        # A cycle: the operation runs the loop that continues it. The verifier reports the
+        # update or done as an operation without a start.
         for x, attributes in bound:
             set_field(x, "attributes", attributes)
 

@@ -9,7 +9,7 @@ __all__ = ["NO_ATTRIBUTES", "AttributeSet"]
 
 
 class AttributeSet(dict[str, Any]):
-    """An immutable dictionary of an instruction's attributes, by their names in HLO text.
+    """An immutable dictionary of an instruction's attributes, keyed by their names in HLO text.
 
     Instructions with equal attributes can share one set.
 
@@ -36,7 +36,7 @@ class AttributeSet(dict[str, Any]):
         return self
 
     def changed(self, changes: Mapping[str, Any]) -> AttributeSet:
-        """Returns a set with these values changed; None removes an attribute.
+        """Returns a copy of the set with the given changes; None removes an attribute.
 
         >>> AttributeSet({"index": 1}).changed({"index": 2, "sharding": None})
         {'index': 2}

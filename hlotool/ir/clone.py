@@ -1,8 +1,8 @@
 """Copies modules, computations and instructions, and converts modules for pickling.
 
-Copies share shapes, literals and op definitions; instructions and computations are new. Nothing
-here recurses, because chains of operands can be deeper than Python's stack. Since `ir.model`
-imports this module, classes are taken from the objects to copy.
+A copy shares shapes, literals and op definitions with the original; its instructions and
+computations are new. Nothing here recurses, because chains of operands can be deeper than Python's
+stack. Since `ir.model` imports this module, classes are taken from the objects to copy.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def _empty_copy(computation: Computation, name: str) -> Computation:
 class _Copies:
     """Copies of some computations and their instructions.
 
-    Computations and instructions are keyed by the original, attribute sets by its id.
+    Copied computations and instructions are keyed by the original, and copied attribute sets by
+    the id of the original.
     """
 
     def __init__(self, computations: dict[Computation, Computation]) -> None:
@@ -113,7 +114,7 @@ class _Copies:
 
 
 class _NodeReference(NamedTuple):
-    """The number of a node in textual order, which replaces the node in pickled attributes."""
+    """A reference that stands for a node in pickled attributes: its number in textual order."""
 
     is_computation: bool
     number: int
@@ -123,9 +124,9 @@ class ModuleState(NamedTuple):
     """The state that pickle stores for a module: flat tables, so that pickling does not recurse.
 
     A row of `computations` holds the name, thread, start and end, the number of the first
-    instruction, the number after the last one, and the number of the root. A row of `instructions`
-    holds the arguments of Instruction, with the opcode in place of its definition, and numbers in
-    place of operands and attributes.
+    instruction, one more than the number of the last, and the number of the root. A row of
+    `instructions` holds the arguments of Instruction, with the opcode in place of its definition,
+    and numbers in place of operands and attributes.
     """
 
     types: tuple[type[Module], type[Computation], type[Instruction], type[AttributeSet]]
@@ -212,7 +213,7 @@ _LINKED_FIELDS = ("operands", "attributes", "immediate", "metadata_text", "backe
 
 
 def with_nodes_replaced(value: Any, kind: type, replacement: Callable[[Any], Any]) -> Any:
-    """Replaces every object of the class `kind` in an attribute's value.
+    """Returns an attribute's value with every object of the class `kind` replaced.
 
     `kind` is the class of nodes or the class of references to nodes.
     """

@@ -27,8 +27,8 @@ class Rewriter(InstructionEdits):
     """An editor that changes a module in place.
 
     As a context manager, it calls `finish` at the end of the block. Until then, only the Rewriter
-    may change the module. `remarks` lists the changes that it made on its own to keep the module
-    valid, such as dropping an alias. Methods raise EditError if an edit is not possible.
+    may change the module. `remarks` lists the changes that the Rewriter made on its own to keep the
+    module valid, such as dropping an alias. Methods raise EditError if an edit is not possible.
 
     >>> from hlotool.text.parse.parser import parse
     >>> from hlotool.text.print.printer import to_text
@@ -77,7 +77,7 @@ class Rewriter(InstructionEdits):
     def clone_computation(self, computation: Computation, suffix: str = "clone") -> Computation:
         """Adds a copy of a computation to the module and returns it.
 
-        Appends `.suffix` to the names of the copy and of its instructions.
+        Appends a dot and `suffix` to the names of the copy and of its instructions.
         """
         self.flush()
         copy = clone_computation(computation, f"{computation.name}.{suffix}")
@@ -106,7 +106,7 @@ class Rewriter(InstructionEdits):
         self._remove_computation(computation)
 
     def move_body(self, body: Computation, operands: Sequence[Instruction], before: Instruction) -> None:
-        """Moves the instructions of a computation in front of an instruction in another one.
+        """Moves the instructions of `body` to another computation, in front of `before`.
 
         `operands` replaces the parameters of `body`. Afterwards, `body` contains only its
         parameters and must be erased next, because its root is in the other computation.
@@ -132,7 +132,7 @@ class Rewriter(InstructionEdits):
         self._set_order(body, parameters)
 
     def erase_parameter(self, parameter: Instruction) -> None:
-        """Removes an unused parameter, its operand in every caller, and its entries in the header.
+        """Removes an unused parameter, the operands passed to it, and its entries in the header.
 
         Raises EditError if the parameter is used, or if a caller is neither a call nor a fusion (a
         loop needs its parameter).
@@ -140,7 +140,7 @@ class Rewriter(InstructionEdits):
         self.erase_parameters([parameter])
 
     def erase_parameters(self, parameters: Sequence[Instruction]) -> None:
-        """Removes several parameters of one computation, as `erase_parameter` does for one.
+        """Removes several parameters of one computation, like calls to `erase_parameter`.
 
         This takes no longer than removing a single parameter.
         """
@@ -155,7 +155,8 @@ class Rewriter(InstructionEdits):
         for caller in self.callers(owner):
             if ANY_SIGNATURE not in caller.op.traits:
                 raise EditError(
-                    f"parameter '{parameters[0].name}' cannot be erased: '{caller.name}' ({caller.op.name}) calls '{owner.name}' and needs it"
+                    f"parameter '{parameters[0].name}' cannot be erased: "
+                    f"'{caller.name}' ({caller.op.name}) calls '{owner.name}' and needs the parameter"
                 )
         erased = {parameter.immediate for parameter in parameters}
         for caller in self.callers(owner):

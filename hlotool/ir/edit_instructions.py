@@ -22,7 +22,7 @@ _WIDE = 100
 
 
 class InstructionEdits(EditState):
-    """The methods of a Rewriter for editing instructions; `ir.edit` adds those for computations."""
+    """A Rewriter's methods that edit instructions; `ir.edit` adds those that edit computations."""
 
     # ---- new instructions -----------------------------------------------------------------------
 
@@ -138,10 +138,10 @@ class InstructionEdits(EditState):
     ) -> None:
         """Changes fields of an instruction.
 
-        `attributes` replaces only the attributes that it names; the value None removes one. The
-        shape is not inferred again. Raises EditError if an attribute is missing or unknown to the
-        opcode, if an operand belongs to another computation, if the number of operands is wrong, or
-        if a literal has a different shape.
+        Attributes that are not in `attributes` stay unchanged; the value None removes an attribute.
+        The shape is not inferred again. Raises EditError if a required attribute is missing, if the
+        opcode does not have one of the attributes, if an operand belongs to another computation, if
+        the number of operands is wrong, or if a literal has a different shape.
         """
         owner = self.owner(x)
         op = x.op if op is _UNCHANGED else definition(op)
@@ -189,7 +189,7 @@ class InstructionEdits(EditState):
     def replace_all_uses(self, old: Instruction, new: Instruction) -> None:
         """Replaces `old` with `new` as an operand, as a control predecessor and as the root.
 
-        Uses in `new` itself are unchanged. Raises EditError if the shapes differ in more than their
+        Uses by `new` itself are unchanged. Raises EditError if the shapes differ in more than their
         layouts.
         """
         if not compatible(old.shape, new.shape):
@@ -265,7 +265,7 @@ class InstructionEdits(EditState):
         self.module.notes.origin_of.pop(x, None)
 
     def move(self, x: Instruction, *, before: Instruction | None = None, after: Instruction | None = None) -> None:
-        """Moves an instruction before or after another one in its computation."""
+        """Moves an instruction to a position before or after another one in its computation."""
         anchor = before if before is not None else after
         owner = self._owner_at(before, after, None)
         if self.owner(x) is not owner:

@@ -47,11 +47,11 @@ class EditState:
         return len(self._uses.users.get(x, ()))
 
     def use_count(self, x: Instruction) -> int:
-        """Returns how many operands are `x`; a user that has it twice counts twice."""
+        """Returns how many operands are `x`; a user with `x` as two operands counts twice."""
         return sum(self._uses.users.get(x, {}).values())
 
     def control_successors(self, x: Instruction) -> tuple[Instruction, ...]:
-        """Returns the instructions that name `x` as a control predecessor."""
+        """Returns the instructions that have `x` as a control predecessor."""
         return tuple(self._uses.successors.get(x, ()))
 
     def has_control_edges(self, x: Instruction) -> bool:
@@ -72,7 +72,7 @@ class EditState:
         return len(self._uses.callers.get(computation, ()))
 
     def is_only_caller(self, x: Instruction, computation: Computation) -> bool:
-        """Returns whether only `x` calls a computation."""
+        """Returns whether `x` is the only caller of a computation."""
         callers = self._uses.callers.get(computation, {})
         return len(callers) == 1 and x in callers
 
@@ -116,9 +116,9 @@ class EditState:
     def changed_since(self, count: int) -> dict[Instruction, int]:
         """Returns the instructions that are new or have changed since change number `count`.
 
-        Only instructions in the module are included. A change of fields, users or control edges
-        counts. Each instruction is mapped to the number of its last change, which is at least
-        `count`.
+        Only instructions that are still in the module are included. Changes to fields, users and
+        control edges count. Each instruction is mapped to the number of its last change, which is
+        at least `count`.
         """
         owners, changes = self._uses.owners, self._uses.changes
         # Most instructions change several times, so checking each of them only once saves time.
@@ -163,7 +163,7 @@ class EditState:
     def check(self) -> None:
         """Compares the use tables with newly computed ones.
 
-        Raises InternalError if they differ, which is a bug in hlotool.
+        Raises InternalError if they differ; a difference is a bug in hlotool.
         """
         self.flush()
         difference = next(self._uses.differences(Uses.of_module(self.module)), None)
@@ -226,7 +226,7 @@ class EditState:
         return self._computation_names
 
     def _remove_uncalled_wrappers(self) -> None:
-        """Removes hidden computations whose async-start has been erased; they are not printed."""
+        """Removes hidden computations (which are not printed) whose async-start has been erased."""
         for computation in [c for c in self.module.computations if c in self.module.hidden and c not in self._uses.callers]:
             self._remove_computation(computation)
         self.flush()

@@ -60,7 +60,7 @@ def same_computation(first: Computation, second: Computation) -> bool:
 
 
 def _same_plain_attributes(x: Instruction, y: Instruction, numbers: dict[Any, int]) -> bool:
-    """Compares backend configurations and all attributes except for called computations."""
+    """Compares backend configurations and all attributes except called computations."""
     if x.backend_config != y.backend_config or x.attributes.keys() != y.attributes.keys():
         return False
     if [numbers.get(z) for z in x.control_predecessors] != [numbers.get(z) for z in y.control_predecessors]:
@@ -78,13 +78,13 @@ class _Comparison:
         self.numbers: dict[Computation, int] = {}
         for module in (first, second):
             self.numbers.update({computation: number for number, computation in enumerate(module.computations)})
-        # Pairs of ids of attribute sets known to be equal; parsed instructions share sets.
+        # The ids of each pair of attribute sets found to be equal; parsed instructions share sets.
         self.equal_sets: set[tuple[int, int]] = set()
 
     def all(self) -> Iterator[str]:
         a, b = self.first, self.second
         if a.name != b.name:
-            yield f"the module's names {a.name} and {b.name}"
+            yield f"module names {a.name} and {b.name}"
         # Compares the decoded tables, because the row numbers in the text have no meaning.
         if a.stack_tables_text != b.stack_tables_text and a.stack_tables != b.stack_tables:
             yield "stack frames"
@@ -175,7 +175,8 @@ class _Comparison:
                     yield f"{at}: {a!r} and {b!r}"
                 else:
                     stack.extend((at, x, y) for x, y in zip(a, b, strict=True))
-            # A value that contains a NaN is not equal to itself, so its `repr` decides, except for
-            # literals: they compare correctly, and their `repr` is abbreviated.
+            # A value that contains a NaN is not equal to itself, so the `repr` of unequal values is
+            # compared, too. Literals are an exception: they compare correctly, and their `repr` is
+            # abbreviated.
             elif a != b and (isinstance(a, Literal) or repr(a) != repr(b)):
                 yield f"{at}: {a!r} and {b!r}"

@@ -1,4 +1,4 @@
-"""Updates the header attributes that describe the entry after its signature changes."""
+"""Updates the header attributes about the entry computation when its signature changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hlotool.shapes.shape import ProgramShape, Shape, compatible, subshape
 
 __all__ = ["fitted_header", "header_without_parameter"]
 
-# A list with one entry per parameter, or with a single entry for all of them.
+# A list with one flag per parameter, or with a single flag for all parameters.
 _BY_PARAMETER = "allow_spmd_sharding_propagation_to_parameters"
 _ALIASES = "input_output_alias"
 _DONORS = "buffer_donor"
@@ -44,7 +44,7 @@ def header_without_parameter(attributes: Mapping[str, Any], number: int) -> dict
 
 
 def fitted_header(attributes: Mapping[str, Any], entry: ProgramShape) -> tuple[dict[str, Any], list[str]]:
-    """Returns the header attributes, changed to fit the entry, and a remark about each change.
+    """Returns the header attributes, changed to fit the entry, with a remark about each change.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> f32, s32 = array_shape("f32"), array_shape("s32")

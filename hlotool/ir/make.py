@@ -71,7 +71,7 @@ def inferred_shape(op: OpDef, operands: Sequence[Shape], attributes: Mapping[str
 
 
 def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
-    """Returns an attribute set for an opcode from values by their names in HLO text.
+    """Returns an attribute set for an opcode, given values keyed by attribute name in HLO text.
 
     Raises EditError for an unknown or missing attribute.
 
@@ -91,7 +91,7 @@ def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
 def check_parts(op: OpDef, operands: Sequence[Instruction], shape: Shape | None, immediate: Any) -> None:
     """Checks the number of operands, and that a literal has the shape of the instruction.
 
-    Raises EditError if either is wrong.
+    Raises EditError if a check fails.
 
     >>> check_parts(definition("negate"), [], None, None)
     Traceback (most recent call last):

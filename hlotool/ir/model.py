@@ -75,8 +75,8 @@ class Instruction(InstructionFields):
     """An instruction.
 
     `immediate` is the Literal of a constant or the number of a parameter; otherwise it is None.
-    `metadata_text` and `backend_config` contain the canonical text of the metadata and of the
-    backend configuration, or None if absent. `start` and `end` are offsets into the module's
+    `metadata_text` and `backend_config` are the canonical texts of the metadata and of the backend
+    configuration, or None if absent. `start` and `end` are offsets into the module's
     source, or -1 for an instruction that is not in the source or has changed; the range may include
     spaces before the instruction.
 
@@ -258,8 +258,8 @@ class Module:
     """An HLO module.
 
     `attributes` holds the header attributes by their names in HLO text; each can also be read as a
-    field, as in `module.replica_count`. `hidden` holds the computations that async syntactic sugar,
-    such as `negate-start`, stands for. These computations are not printed.
+    field, as in `module.replica_count`. `hidden` holds the computations that are implied by async
+    syntactic sugar such as `negate-start`. These computations are not printed.
     """
 
     def __init__(self, name: str, source: Source | None = None) -> None:

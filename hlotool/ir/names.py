@@ -1,7 +1,7 @@
 """Names of instructions and computations: legal names, free names, and XLA's unique names.
 
 In XLA, the names of all instructions of a module are unique, and so are the names of all
-computations. XLA adds numbers to names in textual order.
+computations. XLA makes names unique by adding numbers, in textual order.
 """
 
 from __future__ import annotations
@@ -136,9 +136,9 @@ class _Uniquifier:
 
 
 def _sanitized(name: str) -> str:
-    """Returns XLA's name for a computation.
+    """Returns the name that XLA gives to a computation with this name.
 
-    XLA changes a name that is not legal for an instruction.
+    XLA changes names that are not legal for instructions.
     """
     if is_legal_name(name):
         return name
@@ -148,7 +148,7 @@ def _sanitized(name: str) -> str:
 def unique_names(module: Module, first: Computation | None = None) -> tuple[dict[Instruction, str], dict[Computation, str]]:
     """Returns the names that XLA prints for all instructions and computations.
 
-    The names of the computation `first` and its instructions are chosen before all others.
+    The names of the computation `first` and its instructions are chosen before all other names.
 
     >>> from hlotool.text.parse.parser import parse
     >>> names, _ = unique_names(parse("f { ROOT p = f32[] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }"))

@@ -25,11 +25,12 @@ InstructionType = TypeVar("InstructionType", bound=Node)
 class PrintedSpan:
     """The range of the source that holds a computation's instructions.
 
-    The text is spelled as in the lossless print, except perhaps for attributes. `root`,
+    Its text is spelled as in the lossless print, except perhaps for attributes. `root`,
     `parameters` (by number) and `instructions` record what the source contains.
     """
 
-    # Not a Record, which is slower to create: most computations of a dump have a span.
+    # Not a Record, because Records are slower to create and most computations of a dump have a
+    # span.
     __slots__ = ("end", "instructions", "parameters", "root", "start")
 
     def __init__(self, start: int, end: int, root: Node, parameters: Sequence[Any], instructions: Sequence[Any]) -> None:
@@ -65,9 +66,9 @@ class Annotations(Record):
 class SourceNotes(Generic[ComputationType, InstructionType]):
     """Notes about a module.
 
-    `spans` holds the PrintedSpan of each computation that has one, and `fast_count` the number of
-    instructions that the fast path built. `origin_of` maps each instruction that a Rewriter
-    inserted to the instruction that it is derived from, for messages.
+    `spans` holds the PrintedSpan of each computation that has one. `fast_count` is the number of
+    instructions that were built by the parser's fast path. For messages, `origin_of` maps each
+    instruction inserted by a Rewriter to the instruction that it is derived from.
     """
 
     __slots__ = ("_last_assignment", "_spellings", "_written", "fast_count", "origin_of", "spans")
@@ -124,7 +125,7 @@ class SourceNotes(Generic[ComputationType, InstructionType]):
     def mapped(self, node: Callable[[Any], Any], attributes: Callable[[Any], Any]) -> SourceNotes[Any, Any]:
         """Returns the notes for a copy of the module.
 
-        The functions return the copy of a node or attribute set, or None to leave out its notes.
+        `node` and `attributes` return the copy of a node or attribute set, or None to omit notes.
         """
         notes: SourceNotes[Any, Any] = SourceNotes()
         notes.fast_count = self.fast_count

@@ -1,4 +1,4 @@
-"""Orders of instructions and computations, as in XLA. All walks are iterative."""
+"""The orders in which XLA visits instructions and computations. All walks are iterative."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["computation_post_order", "fusion_computations", "instruction_post_or
 def instruction_post_order(computation: Computation) -> list[Instruction]:
     """Returns the instructions in the order of XLA's MakeInstructionPostOrder.
 
-    This is a post-order walk that starts at each instruction without users and follows control
+    This is a post-order walk that starts at each instruction without users and follows both control
     predecessors and operands.
 
     >>> from hlotool.text.parse.parser import parse
@@ -46,8 +46,9 @@ def instruction_post_order(computation: Computation) -> list[Instruction]:
 def _called_post_order(root: Computation) -> list[Computation]:
     """Returns the computations of XLA's MakeEmbeddedComputationsList, followed by the root.
 
-    XLA marks all computations that an instruction calls as visited before it walks the first one.
-    If one of them calls another, the caller therefore comes first. This bug is visible in the text
+    Before XLA walks the first computation that an instruction calls, it marks all computations that
+    the instruction calls as visited. If one of them calls another, the caller therefore comes
+    first. This bug is visible in the text
     that XLA prints, so it is reproduced here.
     """
     visited: set[Computation] = set()
@@ -110,9 +111,9 @@ def print_order(module: Module, computation: Computation, fused: set[Computation
 
 
 def shown_computations(module: Module) -> list[Computation]:
-    """Returns the computations that the module's text shows.
+    """Returns the computations that appear in the module's text.
 
-    Omits computations that the syntactic sugar of async operations stands for.
+    Omits hidden computations, which are implied by the syntactic sugar of async operations.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[2] parameter(0) s = ((f32[2]), f32[2], s32[]) negate-start(p) ROOT d = f32[2] negate-done(s) }"

@@ -159,14 +159,14 @@ WRONG: list[tuple[Callable[[hlotool.Builder, Op], Any], str]] = [
     (lambda b, x: b.call(lambda a: a, [x, x]), "takes 1 positional argument but 2 were given"),
     (lambda b, x: b.computation("sum").build(), "only the builder of a new module can build it"),
     (lambda b, x: b.finish(), "the entry computation is finished by build"),
-    (lambda b, x: b.computation("1st"), "'1st' is not a name"),
+    (lambda b, x: b.computation("1st"), "'1st' is not a valid name"),
     (lambda b, x: b.parameter(0, "f32[]"), "parameter number 0 is already used by 'x'"),
     (lambda b, x: b.parameter(-1, "f32[]"), "cannot be negative"),
     (lambda b, x: (b.parameter(2, "f32[]"), b.build()), "parameter number 1 is missing"),
     (lambda b, x: (b.build(), b.add(x, x)), "'m' is finished, so nothing can be added to it"),
     (lambda b, x: (b.build(), b.build()), "'m' is already finished"),
     (lambda b, x: x.named("f32"), "'f32' cannot be the name of an instruction"),
-    (lambda b, x: x.named("a b"), "'a b' is not a name"),
+    (lambda b, x: x.named("a b"), "'a b' is not a valid name"),
     (lambda b, x: b.op("y"), "there is no instruction 'y' in 'm'"),
 ]
 

@@ -169,24 +169,24 @@ def test_the_code_check_finds_other_operations():
 
 def test_unknown_opcodes_are_refused():
     module = parse("ENTRY e { p = f32[] parameter(0) ROOT z = f32[] zork(p) }", strict=False)
-    with pytest.raises(HlotoolError, match=r"builders cannot make the opcode 'zork' of 'z'"):
+    with pytest.raises(HlotoolError, match=r"builders do not support the opcode 'zork' of 'z'"):
         hlotool.to_python(module)
     module = parse("HloModule m, zork=1\nENTRY e { ROOT p = f32[] parameter(0) }", strict=False)
-    with pytest.raises(HlotoolError, match="builders cannot make the attribute 'zork'"):
+    with pytest.raises(HlotoolError, match="builders do not support the attribute 'zork'"):
         hlotool.to_python(module)
     module = parse("ENTRY e { ROOT p = f32[] parameter(0), zork=1 }", strict=False)
-    with pytest.raises(HlotoolError, match="builders cannot make the attribute 'zork' of 'p'"):
+    with pytest.raises(HlotoolError, match="builders do not support the attribute 'zork' of 'p'"):
         hlotool.to_python(module)
 
 
 def test_modules_out_of_order_are_refused():
     module = parse("f { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) n = f32[] negate(p) ROOT c = f32[] call(n), to_apply=f }")
     module.computations.reverse()
-    with pytest.raises(HlotoolError, match="cannot make 'c' in 'e': 'f' is not defined before it"):
+    with pytest.raises(HlotoolError, match="cannot create 'c' in 'e': 'f' is not defined before it"):
         hlotool.to_python(module)
     module.computations.reverse()
     module.entry.instructions.insert(0, module.entry.instructions.pop(1))
-    with pytest.raises(HlotoolError, match="cannot make 'n' in 'e': 'p' is not defined before it"):
+    with pytest.raises(HlotoolError, match="cannot create 'n' in 'e': 'p' is not defined before it"):
         hlotool.to_python(module)
 
 

@@ -31,7 +31,7 @@ WRAPPED = "async_wrapped { async_param = f32[2] parameter(0) ROOT negate = f32[2
 ENTRY = " ENTRY e { ROOT p = f32[] parameter(0) }"
 
 DIFFERENT = [
-    ("HloModule m" + ENTRY, "HloModule n" + ENTRY, ["the module's names m and n"]),
+    ("HloModule m" + ENTRY, "HloModule n" + ENTRY, ["module names m and n"]),
     (
         "HloModule m, replica_count=2" + ENTRY,
         "HloModule m, replica_count=3" + ENTRY,

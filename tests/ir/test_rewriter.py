@@ -416,7 +416,7 @@ def test_a_loop_needs_its_parameter() -> None:
         "c { x = f32[] parameter(0) ROOT t = pred[] constant(false) } b { y = f32[] parameter(0) ROOT k = f32[] constant(1) } "
         "ENTRY e { p = f32[] parameter(0) ROOT w = f32[] while(p), condition=c, body=b }"
     )
-    with pytest.raises(EditError, match=r"parameter 'x' cannot be erased: 'w' \(while\) calls 'c' and needs it"):
+    with pytest.raises(EditError, match=r"parameter 'x' cannot be erased: 'w' \(while\) calls 'c' and needs the parameter"):
         Rewriter(module).erase_parameter(module.computation("c")["x"])
 
 

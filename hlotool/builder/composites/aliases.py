@@ -48,7 +48,7 @@ class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.not_(operand)
 
     def concatenate(self, operands: Operands, dimension: int) -> Op:
-        """Calls `concat_in_dim` under another name from all versions of XLA's documentation.
+        """Calls `concat_in_dim` under a name that all versions of XLA's documentation also use.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -70,7 +70,7 @@ class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.concat_in_dim(operands, dimension)
 
     def constant_literal(self, literal: Operand) -> Op:
-        """Calls `constant` under its name in the code of all versions of XLA's documentation.
+        """Calls `constant` under the name in the code of all versions of XLA's documentation.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -80,7 +80,7 @@ class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.constant(literal)
 
     def send_with_tokens(self, operand: Operand, token: Operand, handle: int) -> Op:
-        """Calls `send_with_token` under another name from XLA's documentation of 2025.
+        """Calls `send_with_token` under a name that XLA's documentation of 2025 also uses.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -91,7 +91,7 @@ class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.send_with_token(operand, token, handle)
 
     def recv_with_tokens(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
-        """Calls `recv_with_token` under another name from XLA's documentation of 2025.
+        """Calls `recv_with_token` under a name that XLA's documentation of 2025 also uses.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

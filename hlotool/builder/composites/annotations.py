@@ -1,4 +1,7 @@
-"""Methods that annotate instructions or `with` blocks with shardings, metadata and attributes."""
+"""Methods that annotate instructions with shardings, metadata and attributes.
+
+They annotate a single instruction, or all instructions built in a `with` block.
+"""
 
 from __future__ import annotations
 
@@ -102,8 +105,8 @@ class AnnotationMethods(Emitter):
     ) -> Op:
         """Replaces annotations of an operation, and returns the operation.
 
-        `Op.annotated` does the same. Every annotation may be given as HLO text, and frontend
-        attributes also as a dictionary; None leaves an annotation unchanged. As in HLO text, an
+        `Op.annotated` does the same. Every annotation may be given as HLO text; frontend attributes
+        may also be given as a dictionary. None leaves an annotation unchanged. As in HLO text, an
         annotation of an asynchronous operation also applies to the computation that it runs. Raises
         BuilderError for text that cannot be read.
 
@@ -172,9 +175,10 @@ class AnnotationMethods(Emitter):
         return op
 
     def after(self, op: Op, predecessors: Sequence[Op]) -> Op:
-        """Makes an operation run after operations other than its operands, and returns it.
+        """Makes an operation run after `predecessors`, and returns the operation.
 
-        The predecessors must belong to the same computation; they become control-predecessors.
+        An operation always runs after its operands. The predecessors must belong to the same
+        computation; they become its control predecessors.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")

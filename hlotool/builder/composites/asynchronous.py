@@ -1,4 +1,4 @@
-"""Asynchronous calls, which XLA's documentation mentions as parts of dumps."""
+"""Asynchronous calls, which appear in dumps according to XLA's documentation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AsyncMethods(ComputationMethods):
     def async_start(self, operands: Operands, calls: Called, shape: ShapeLike | None = None, async_execution_thread: str = "main") -> Op:
         """Starts a computation asynchronously, and returns ((operands), result, context).
 
-        `shape` overrides the shape of the result. Raises BuilderError unless the operands have the
+        `shape` overrides the shape of this tuple. Raises BuilderError unless the operands have the
         shapes of the computation's first parameters; `async_update` passes the remaining operands.
 
         >>> import hlotool
@@ -55,7 +55,7 @@ class AsyncMethods(ComputationMethods):
     def async_update(self, previous: Operand, operands: Operands = (), shape: ShapeLike | None = None) -> Op:
         """Continues an asynchronous call, and passes more operands to it.
 
-        The operands go to the first parameters that have not received one yet. Unless `shape` is
+        The operands go to the first parameters that do not have an operand yet. Unless `shape` is
         given, the result has the shape of `previous`, extended by the new operands. Raises
         BuilderError unless `previous` is a start or an update.
 

@@ -27,7 +27,7 @@ class CollectiveMethods(ConvolutionMethods):
 
     `replica_groups` contains the groups of devices, as lists or text; if it is empty, all devices
     form one group. With `channel_id`, partitions participate, too. With `use_global_device_ids`,
-    the ids in groups number the devices across replicas and partitions.
+    the ids in the groups identify devices across replicas and partitions.
     """
 
     def all_gather(
@@ -179,9 +179,10 @@ class CollectiveMethods(ConvolutionMethods):
     ) -> Op:
         """Sends the operand from each source to its target.
 
-        Devices that are not a target get zeros. With `inplace`, there are four operands: the input,
+        Devices that are not targets get zeros. With `inplace`, there are four operands: the input,
         the output, and the offsets into each of them, which are tuples of scalars. `slice_sizes`
-        then contains the sizes of the slices to copy. Raises BuilderError for other operands.
+        then contains the sizes of the slices to copy. Raises BuilderError for any other number of
+        operands.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -223,7 +224,7 @@ class CollectiveMethods(ConvolutionMethods):
         self._require(not sizes or sizes == [count], "P005", argument, f"{members}, but {argument} is {count}")
 
     def _rescaled(self, shape: Shape, dimension: int, factor: int, divisor: int, layout: Layout | None) -> Shape:
-        """Returns the shape with the size of one dimension multiplied and divided.
+        """Returns the shape with the size of a dimension times `factor`, divided by `divisor`.
 
         A dimension that does not exist is ignored here; the check of the instruction reports it.
         """

@@ -30,8 +30,8 @@ _RECV, _RECV_DONE, _SEND, _SEND_DONE = OPS["recv"], OPS["recv-done"], OPS["send"
 class CommunicationMethods(CollectiveReductionMethods):
     """Communication with hosts and between programs.
 
-    Operations without a token run in the order in which they are added. A `handle` is
-    the number of a channel, which connects a send and a recv.
+    Operations without a token run in the order in which they are added. A `handle` is the number of
+    a channel, which connects a send and a recv.
     """
 
     def after_all(self, tokens: Operands = ()) -> Op:
@@ -52,7 +52,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         last = self._innermost()._tokens.get(opcode)
         return self._emit(_AFTER_ALL, ()).instruction if last is None else last
 
-    # ---- queues of the host ---------------------------------------------------------------------
+    # ---- the host's queues ----------------------------------------------------------------------
 
     def infeed(self, shape: ShapeLike, config: str = "") -> Op:
         """Takes an item of this shape from the queue that the host fills.
@@ -71,7 +71,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         return item[0]
 
     def infeed_with_token(self, token: Operand, shape: ShapeLike, config: str = "") -> Op:
-        """Does the same as `infeed`, after a token; returns (data, token).
+        """Does the same as `infeed`, but runs after `token` and returns (data, token).
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -104,7 +104,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         return token
 
     def outfeed_with_token(self, operand: Operand, token: Operand, shape_with_layout: ShapeLike | None = None, outfeed_config: str = "") -> Op:
-        """Does the same as `outfeed`, after a token.
+        """Does the same as `outfeed`, but runs after `token`.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -133,7 +133,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self.send_with_token(operand, Op(self._innermost(), self._emit(_AFTER_ALL, ()).instruction), handle)
 
     def send_with_token(self, operand: Operand, token: Operand, handle: int) -> Op:
-        """Does the same as `send`, after a token.
+        """Does the same as `send`, but runs after `token`.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -199,7 +199,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self.recv_with_token(Op(self._innermost(), self._emit(_AFTER_ALL, ()).instruction), shape, handle)[0]
 
     def recv_with_token(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
-        """Does the same as `recv`, after a token; returns (data, token).
+        """Does the same as `recv`, but runs after `token` and returns (data, token).
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -266,7 +266,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         has_side_effect: bool = False,
         attributes: Mapping[str, Any] | None = None,
     ) -> Op:
-        """Calls a function outside HLO by name.
+        """Calls a function that is not part of HLO, by its name.
 
         `opaque` is the configuration of the function, which HLO text calls `backend_config`.
         `attributes` contains other attributes of HLO's custom-call. Raises BuilderError for

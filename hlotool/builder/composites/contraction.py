@@ -77,8 +77,8 @@ class ContractionMethods(IndexingMethods):
     ) -> Op:
         """Sums products over the contracting dimensions, for each index of the other dimensions.
 
-        The others are the batch dimensions and the remaining dimensions of both operands. Raises
-        BuilderError for dimension numbers that do not fit the operands.
+        The other dimensions are the batch dimensions and all remaining dimensions of both operands.
+        Raises BuilderError for dimension numbers that do not fit the operands.
 
         >>> import hlotool
         >>> from hlotool.builder import DotDimensionNumbers

@@ -113,7 +113,7 @@ class ControlFlowMethods(CommunicationMethods):
     # ---- loops ----------------------------------------------------------------------------------
 
     def while_(self, condition: Called, body: Called, init: Any) -> Any:
-        """Runs the body on the state while the condition holds, and returns the last state.
+        """Runs the body on the state while the condition holds, and returns the final state.
 
         If `init` is a list or tuple of operands, the functions take one argument per operand, and
         the body and this method return as many values. If `init` is a dictionary, the functions
@@ -144,7 +144,7 @@ class ControlFlowMethods(CommunicationMethods):
         return elements if names is None else dict(zip(names, elements, strict=True))
 
     def _loop_part(self, value: Called, state: Instruction, name: str, names: list[str] | None, count: int | None) -> Computation:
-        """Returns the condition or the body; a function gets the state in the form of `init`."""
+        """Returns the condition or the body; functions receive the state in the form of `init`."""
         if not callable(value):
             return self._closed(value, name)
 

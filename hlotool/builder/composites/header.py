@@ -14,7 +14,7 @@ from hlotool.shapes.values import DebugEntry, Recovery
 
 __all__ = ["HeaderMethods"]
 
-# Tables that may be given as rows, because XLA writes names that cannot always be read back.
+# Tables that may be given as rows, because their text may have names that cannot be read back.
 _ROWS: dict[str, type] = {"origin_recovery_table": Recovery, "debug_attributes": DebugEntry}
 
 
@@ -58,7 +58,7 @@ class HeaderMethods(ComputationMethods):
             self._refuse(violation)
 
     def finish_entry(self, root: Any = None) -> Computation:
-        """Finishes the entry computation, so that others can follow it in the module's text.
+        """Finishes the entry computation, so that other computations can follow it in the text.
 
         If this method is not called, `build` finishes the entry computation.
 

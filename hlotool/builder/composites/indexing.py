@@ -97,9 +97,9 @@ class IndexingMethods(ReductionMethods):
         """Sorts the operands along one dimension, reordering all of them in the same way.
 
         `comparator` takes two elements of the first operand, two of the second, and so on. By
-        default, the first operand is sorted in ascending order. Several operands give a tuple.
-        `sort(keys, values)` is the form used in 2019. Raises BuilderError if the comparator does
-        not fit.
+        default, the first operand is sorted in ascending order. For several operands, the result is
+        a tuple. `sort(keys, values)` is the form used in 2019. Raises BuilderError if the
+        comparator does not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

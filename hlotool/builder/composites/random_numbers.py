@@ -20,8 +20,9 @@ class RandomMethods(ControlFlowMethods):
     def rng_get_and_update_state(self, delta: int) -> Op:
         """Returns the device's 128-bit random state, and then adds `delta` to the state.
 
-        This instruction appears in dumps; users call `rng_bit_generator` instead. As on XLA:CPU,
-        each instruction has its own state. Raises BuilderError for a delta that is not an integer.
+        This instruction appears in dumps; users should call `rng_bit_generator` instead. As on
+        XLA:CPU, each instruction has its own state. Raises BuilderError for a delta that is not an
+        integer.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -49,7 +50,7 @@ class RandomMethods(ControlFlowMethods):
         """Generates normally distributed random numbers.
 
         The mean `mu` and the standard deviation `sigma` are scalars of the shape's element type,
-        which is a float. Raises BuilderError for other types.
+        which must be a floating-point type. Raises BuilderError for other types.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -68,8 +69,8 @@ class RandomMethods(ControlFlowMethods):
         """Generates a u32 array whose elements are 1 with probability `mean`, and 0 otherwise.
 
         `mean` is a scalar. XLA's documentation of 2017 has this operation, but HLO does not, so
-        numbers from `rng_uniform` are compared with `mean`. Raises BuilderError for a shape of
-        another element type.
+        numbers from `rng_uniform` are compared with `mean`. Raises BuilderError for a shape of any
+        other element type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

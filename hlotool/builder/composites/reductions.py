@@ -1,4 +1,4 @@
-"""Methods that apply a computation on scalars or slices to arrays."""
+"""Methods that apply a computation to the elements or slices of arrays."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SELECT_AND_SCATTER = OPS["select-and-scatter"]
 
 
 class ReductionMethods(SlicingMethods):
-    """Methods that apply a computation on scalars or slices to arrays."""
+    """Methods that apply a computation to the elements or slices of arrays."""
 
     def reduce(self, operands: Operands, init_values: Operands, computation: Called, dimensions_to_reduce: Sequence[int]) -> Op:
         """Combines the elements along the given dimensions.
 
         `computation` takes the accumulators and then the elements, all of them scalars. Each
-        operand has an initial value; several operands give a tuple. Raises BuilderError if the
-        computation does not fit, and for dimensions that do not exist.
+        operand has an initial value; for several operands, the result is a tuple. Raises
+        BuilderError if the computation does not fit, and for dimensions that do not exist.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -83,9 +83,9 @@ class ReductionMethods(SlicingMethods):
     ) -> Op:
         """Combines the elements inside the window at each of its positions.
 
-        `padding` is SAME, VALID, or (low, high) for each dimension. Several operands give a tuple,
-        as in `reduce`. Raises BuilderError for lists of the wrong length, and if the computation
-        does not fit.
+        `padding` is SAME, VALID, or (low, high) for each dimension. For several operands, the
+        result is a tuple, as in `reduce`. Raises BuilderError for lists of the wrong length, and if
+        the computation does not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

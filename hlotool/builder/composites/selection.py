@@ -99,7 +99,7 @@ class SelectionMethods(ComputationMethods):
         return x, self._operand(second, names[1], x.shape)
 
     def round(self, operand: Operand) -> Op:
-        """Rounds to the nearest integer, ties away from zero.
+        """Rounds to the nearest integer, with ties away from zero.
 
         This is another name for `round_nearest_afz`. Raises BuilderError unless the operand has
         floating-point elements.
@@ -129,7 +129,7 @@ class SelectionMethods(ComputationMethods):
     def bitcast_convert_type(self, operand: Operand, new_element_type: str) -> Op:
         """Reinterprets the bits as elements of another type.
 
-        A narrower type adds a last dimension; a wider type removes the last dimension. Raises
+        A narrower type adds a new last dimension; a wider type removes the last dimension. Raises
         BuilderError if the bits do not fit, and for conversions between real and complex types.
 
         >>> import hlotool

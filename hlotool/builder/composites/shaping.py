@@ -133,7 +133,7 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_RESHAPE, (x,), None, array_shape(x.shape.element_type, joined))
 
     def dynamic_reshape(self, operand: Operand, dim_sizes: Operands, new_size_bounds: Sequence[int], dims_are_dynamic: Sequence[bool]) -> Op:
-        """Arranges the elements in dimensions with the given bounds.
+        """Arranges the elements in an array whose dimensions have the given bounds.
 
         `dim_sizes` contains the actual sizes, which are s32 scalars. Raises BuilderError if the
         bounds give a different number of elements than the operand has.

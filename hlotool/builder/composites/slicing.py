@@ -45,7 +45,7 @@ class SlicingMethods(ShapingMethods):
     def part(self, operand: Operand, index: Any) -> Op:
         """Takes a part of an array, indexed as in Python.
 
-        `b.part(x, (0, slice(1, 3)))` is `x[0, 1:3]`. A number removes its dimension. Raises
+        `b.part(x, (0, slice(1, 3)))` is `x[0, 1:3]`. An integer removes its dimension. Raises
         BuilderError for indices that are out of range, and for negative steps.
 
         >>> import hlotool

@@ -1,9 +1,9 @@
-"""Candidate calls to builder methods that may rebuild an instruction.
+"""Candidates for the builder method call that rebuilds an instruction.
 
-The arguments come from the instruction's operands, attributes and shape, and the parameters from
-the signature of the method. Most parameters have the name of an operand or attribute of the opcode;
-the tables here contain the others. The calls need not be correct, because each call is tried before
-it is written.
+The arguments come from the instruction's operands, attributes and shape, and the parameters come
+from the signature of the method. Most parameters have the name of an operand or attribute of the
+opcode; the tables here contain the other parameters. The calls need not be correct, because each
+call is tried before it is written.
 """
 
 from __future__ import annotations
@@ -94,7 +94,10 @@ def _carries(x: Instruction) -> int:
 
 
 def _window(field: str) -> Source:
-    """Returns a source for one field of all window dimensions; absent if all are the default."""
+    """Returns a source for one field of all window dimensions.
+
+    The source returns `_ABSENT` if all values are the default.
+    """
     return lambda x: _unless([getattr(row, field) for row in x.attributes.get("window", ())], 1 if field != "window_reversal" else False)
 
 
@@ -238,7 +241,7 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
         "has_side_effect": lambda x: x.attributes.get("custom_call_has_side_effect", _ABSENT),
         "opaque": _opaque,
         "attributes": _other_custom_call_attributes,
-        # The layout is always written, because without one, no layout would be required.
+        # The layout is always written, because a layout that is not written is not required.
         "shape": lambda x: x.shape.text,
     },
     "dot": {"dimension_numbers": _dot_numbers},
@@ -285,7 +288,7 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
     "sort": {"operands": lambda x: _slots(range(len(x.operands)))},
     "tuple": {"elements": _all},
 }
-"""Arguments, by opcode and name, that differ from the operand or attribute of the same name."""
+"""Arguments that differ from the operand or attribute of the same name, by opcode and name."""
 
 _METHODS: dict[str, Callable[[Instruction], tuple[str, ...]]] = {
     "broadcast": lambda x: ("broadcast",) * (x.operands[0].shape.rank == 0) + ("broadcast_in_dim",),
@@ -298,7 +301,7 @@ _METHODS: dict[str, Callable[[Instruction], tuple[str, ...]]] = {
     "rng": lambda x: (x.attributes["distribution"],),
     "send": lambda x: ("send_start",),
 }
-"""Methods for opcodes with several methods, or whose usual method adds several instructions."""
+"""Methods by opcode, if there are several or the usual method adds several instructions."""
 
 _ONLY_IF_NEEDED: dict[str, Source] = {"preferred_element_type": lambda x: x.shape.element_type}
 """Optional arguments: a call is first tried without them."""
@@ -341,7 +344,7 @@ def _arguments(x: Instruction, method: str, parameters: Sequence[_Parameter], mo
 
 
 def _value(x: Instruction, method: str, parameter: _Parameter) -> Any:
-    """Returns the value of an argument; absent if it is not known or is the default."""
+    """Returns the value of an argument, or `_ABSENT` if it is not known or is the default."""
     op, name = x.op, parameter.name
     source = _BY_OPCODE.get(op.name, {}).get(name)
     if source is not None:
@@ -374,7 +377,7 @@ def generic_calls(x: Instruction) -> Iterator[Call]:
     The first call is checked; the second is not. The third is not checked either, and takes the
     attributes as stored, because the text of some attributes cannot be read back.
     """
-    # The builder finds what the start calls, unless the start is in another computation.
+    # The builder finds the start's computation, unless the start is in another computation.
     continued = continues(x) and producer(x.operands[0], {}) is not None
     for check, as_stored in ((True, False), (False, False), (False, True)):
         attributes = {name: value for name, value in generic_attributes(x, as_stored=as_stored).items() if not (continued and name == "calls")}

@@ -45,7 +45,7 @@ def chain_lines(start: str, calls: Sequence[tuple[str, Sequence[str]]], indent: 
     texts = [f"{method}({', '.join(arguments)})" for method, arguments in calls]
     if len(indent) + len(start) + sum(map(len, texts)) <= _MOST_COLUMNS:
         return indent + start + "".join(texts)
-    # The last list, which contains any annotations, is broken first, then the others by length.
+    # The last list, which contains any annotations, is broken first, then the longest of the rest.
     last = len(calls) - 1
     order = sorted(range(len(calls)), key=lambda k: (k != last or len(texts[k]) < _SHORT, -len(texts[k])))
     for k in order:

@@ -230,7 +230,7 @@ def _require_known(module: Module) -> None:
             unknown.append(f"the opcode '{x.op.name}' of '{x.name}'")
         unknown += [f"the attribute '{name}' of '{x.name}'" for name in x.attributes if name not in x.op.attributes and name not in COMMON_ATTRIBUTES]
     if unknown:
-        raise HlotoolError(f"builders cannot make {unknown[0]}")
+        raise HlotoolError(f"builders do not support {unknown[0]}")
 
 
 def _require_order(module: Module) -> None:
@@ -243,6 +243,6 @@ def _require_order(module: Module) -> None:
             called = [c for c in x.called if c not in computations] if x.op.calls else ()
             if missing or called:
                 name = (*missing, *called)[0].name
-                raise HlotoolError(f"builders cannot make '{x.name}' in '{computation.name}': '{name}' is not defined before it")
+                raise HlotoolError(f"builders cannot create '{x.name}' in '{computation.name}': '{name}' is not defined before it")
             defined.add(x)
         computations.add(computation)

@@ -41,7 +41,7 @@ _MARK = "\0"
 
 
 class Slot(Record):
-    """The number of an operand, which is an operation in a trial call and a variable in code."""
+    """A placeholder for an operand: an operation in a trial call, and a variable in code."""
 
     number: int
 
@@ -116,7 +116,7 @@ class CodeWriter:
         self.imports: dict[str, str] = {}
 
     def code(self, value: Any) -> str:
-        """Returns the code for a value; operands become marks, which `filled` replaces.
+        """Returns the code for a value; slots become marks, which `filled` replaces.
 
         >>> CodeWriter().code([True, 2, "a", float("-inf")])
         '[True, 2, "a", float("-inf")]'

@@ -1,7 +1,7 @@
-"""Follows the value of an asynchronous operation to the instructions that continue or end the operation.
+"""Follows the value of an asynchronous operation to the updates and the done of the operation.
 
-The value may pass through tuples, barriers, loops and calls. The verifier's rules decide which paths
-are allowed.
+The value may pass through tuples, barriers, loops and calls. The verifier's rules decide which
+paths are allowed.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def is_grouped(op: OpDef) -> bool:
 
 
 def permutes(op: OpDef) -> bool:
-    """Returns whether an opcode is a collective in which each device sends to at most one other device."""
+    """Returns whether an opcode is a collective in which each device has at most one receiver."""
     return COLLECTIVE in op.traits and "source_target_pairs" in op.attributes
 
 

@@ -38,8 +38,8 @@ class LiveBuffer(Record):
 class PeakMemory(Record):
     """Peak memory: the instruction of the entry computation at which the most bytes are live.
 
-    `live` lists the buffers that are live at that instruction, largest first. `saved` is the number of bytes of
-    results that overwrite parameters, as the header's `input_output_alias` allows.
+    `live` lists the buffers that are live at that instruction, largest first. `saved` is the number
+    of bytes of results that overwrite parameters, as the header's `input_output_alias` allows.
     """
 
     bytes: int
@@ -355,7 +355,7 @@ class _LivenessWalk:
             parameter, output = source[position], result[leaf]
             parameter.last = self.last_use.get(parameter, 0)
             if parameter.last <= output.first and parameter.bytes:
-                # The result may overwrite the parameter in the last instruction that reads the parameter.
+                # The last instruction that reads the parameter may already overwrite it.
                 saved += output.bytes
                 parameter.last = max(min(parameter.last, output.first - 1), 0)
         return saved

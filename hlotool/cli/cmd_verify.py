@@ -402,7 +402,8 @@ def command(
         to_stdout = not (options.rewrites and (excludes_stdin or STDIN in names))
         _verify(work, baseline_of, options, outcome, stdin_filename, to_stdout=to_stdout)
         if excludes_stdin and options.rewrites and not options.show_diff:
-            # An editor replaces its buffer with the output, so an excluded file is written unchanged.
+            # An editor replaces its buffer with the output, so an excluded file is written
+            # unchanged.
             write_out(read_input(STDIN, stdin_filename)[1])
     if options.exit_zero and outcome.exit_code == 1:
         outcome.exit_code = 0

@@ -159,7 +159,8 @@ def run(arguments: list[str] | None = None) -> int:
 def _show(error: click.ClickException) -> None:
     """Shows an error with control characters escaped.
 
-    Such characters may occur in arguments, for example in the names of files from untrusted sources.
+    Such characters may occur in arguments, for example in the names of files from untrusted
+    sources.
     """
     shown = StringIO()
     error.show(shown)

@@ -36,7 +36,7 @@ from hlotool.verifier.suppressions import suppressed
 
 __all__ = ["rewrite_edits"]
 
-# A fix that needs more instructions or longer lines would make the text less readable.
+# A fix that exceeded these limits would make the text less readable.
 _MOST_NEW_INSTRUCTIONS = 3
 _LONGEST_LINE = 500
 _MOST_ELEMENTS = 100

@@ -32,7 +32,8 @@ def simplify_arguments(context: Context) -> bool:
     at once.
     """
     before = context.report.count
-    # Callers come first: what they pass and need determines how their callees can be simplified.
+    # Callers come first, since the arguments that they pass and the results that they need
+    # determine how their callees can be simplified.
     for computation in reversed(context.computations()):
         callers = context.rewriter.callers(computation)
         if not callers or not all(map(_is_changeable, callers)):
@@ -48,7 +49,8 @@ def simplify_arguments(context: Context) -> bool:
 def _is_changeable(caller: Instruction) -> bool:
     """Returns whether a caller's operands and results may change.
 
-    A caller with a backend_config is left alone, since the configuration may name them by number.
+    A caller with a backend_config is left alone, since the configuration may refer to them by
+    number.
     """
     return has_changeable_signature(caller) and not caller.backend_config
 

@@ -117,8 +117,8 @@ class AsyncFlow:
 def written_opcode(x: Instruction, module: Module, suffix: str | None = None) -> str:
     """Returns the opcode of an asynchronous instruction as it is written.
 
-    For example, the result for an async-start may be `negate-start`, its short form. Given a suffix
-    such as "done", returns the opcode of that part of the operation instead.
+    For example, an async-start may be written in the short form `negate-start`. Given a suffix such
+    as "done", returns the opcode of that part of the same operation instead.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }")

@@ -93,7 +93,7 @@ def group_size(x: Instruction, module: Module) -> int:
     Returns 1 if neither the groups nor the header determine it.
     """
     mode, groups = group_mode(x), groups_of(x)
-    # The group count is 0 only in a tile assignment that the verifier rejects.
+    # A tile assignment without groups is invalid; the verifier reports it.
     first = len(groups.lists[0]) if groups.lists else groups.device_count // max(1, groups.group_count)
     size = first or ids_of_mode(mode, module)
     return size * int(module.num_partitions) if mode == CROSS_BOTH else size

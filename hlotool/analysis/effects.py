@@ -28,10 +28,10 @@ def computations_with_effects(module: Module) -> set[Computation]:
 
 
 def those_with_effects(computations: Iterable[tuple[Computation, Sequence[Instruction]]]) -> set[Computation]:
-    """Returns those of the given computations that contain an instruction with a side effect.
+    """Returns the given computations that contain an instruction with a side effect.
 
-    Unlike `computations_with_effects`, this function takes computations with their instructions.
-    Each computation must come after the computations that it calls.
+    As in `computations_with_effects`, callers of such computations are included. Each computation is
+    given with its instructions, and must come after the computations that it calls.
     """
     with_effects: set[Computation] = set()
     for computation, instructions in computations:

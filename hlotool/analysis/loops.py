@@ -112,7 +112,7 @@ def exact_trip_count(loop: Instruction) -> int | None:
         if rest or iterations < 0:
             return None
     else:
-        # The loop ends at `bound`, the first integer for which a strict comparison fails.
+        # The comparison is equivalent to a strict comparison with `bound`.
         bound = limit + (holds is le) - (holds is ge)
         iterations = -((value - bound) // step)
         if (step > 0) != (holds in (lt, le)):

@@ -84,7 +84,7 @@ def holds_all(wide: ElementType, narrow: ElementType) -> bool:
 
 
 def has_sign(row: ElementType) -> bool:
-    """Returns whether numbers of a type can be negated; unsigned integers wrap around.
+    """Returns whether numbers of a type can be negated, with wraparound for integers.
 
     >>> has_sign(ELEMENT_TYPES["u8"]), has_sign(ELEMENT_TYPES["f8e8m0fnu"])
     (True, False)

@@ -23,7 +23,7 @@ __all__ = ["Outcome", "chosen_files", "files_or_stdin", "read_module", "read_mod
 
 
 class Outcome:
-    """The exit code of a command: the maximum over its files. A bad file does not end the command."""
+    """A command's exit code: the maximum over its files. A bad file does not end the command."""
 
     def __init__(self, *, silent: bool = False) -> None:
         self.exit_code = 0

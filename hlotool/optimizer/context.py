@@ -285,8 +285,8 @@ class Context:
     def erase_unused_parameters_of_fusions(self, count: int) -> None:
         """Erases fusion parameters that became unused after the first `count` changes.
 
-        A fusion that does not use all of its parameters is invalid, so this is part of the rewrites
-        that removed the last uses.
+        A fusion that does not use all of its parameters is invalid, so this removal is part of the
+        rewrites that removed the last uses.
         """
         rewriter = self.rewriter
         while self._has_fusions and count < rewriter.change_count:

@@ -153,7 +153,7 @@ class HloServer(LanguageServer):
         _register(self)
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Logs an error outside of requests on the client, or answers an invalid message."""
+        """Sends an error outside of requests to the client's log, or answers an invalid message."""
         if source is JsonRpcException:
             cast("HloProtocol", self.protocol).refuse(error)
             return

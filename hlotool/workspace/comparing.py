@@ -259,8 +259,8 @@ def _compare_with_earlier(file: str, number: int, files: Sequence[str], request:
 def _first_readable(locations: Iterator[ModuleLocation], form: InputForm) -> tuple[ModuleLocation, Module] | tuple[None, None]:
     """Returns the location of the first module that can be read, and the module.
 
-    Returns None, None if there is none. A module that cannot be read is reported when its own
-    changes are requested.
+    Returns None, None if no module can be read. A module that cannot be read is reported when its
+    own changes are requested.
     """
     for location in locations:
         if (location, form) not in _unreadable:

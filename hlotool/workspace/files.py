@@ -235,7 +235,7 @@ def _is_regular(path: str) -> bool:
 
 
 def names_from(path: str) -> list[str]:
-    """Returns the file names in a list file, which line breaks or NUL characters separate.
+    """Returns the file names in a list, in which line breaks or NUL characters separate names.
 
     The path `-` means standard input. Raises HlotoolError if the list cannot be read.
     """

@@ -195,7 +195,7 @@ def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], co
     """Processes the files whose numbers arrive."""
     limit_input_size(max_size)
     signal = import_module("signal")
-    # Ctrl-C reaches all processes of a terminal; the parent ends this one.
+    # Ctrl-C reaches all processes of a terminal; the parent ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _terminated)
     if hasattr(signal, "pthread_sigmask"):

@@ -26,7 +26,7 @@ _LARGEST_COPY = 64
 def simplify_arguments(context: Context) -> bool:
     """call(a, a, 1), to_apply=f -> call(a), to_apply=g, where g reads one parameter twice
 
-    The two arguments must be equal in all calls of f. Constants that all callers pass are copied
+    The two arguments must be equal in all calls to f. Constants that all callers pass are copied
     into the computation, and elements of the result that no caller takes are removed. Parameters
     that are no longer used are left to the pass 'dce', except those of fusions, which are removed
     at once.

@@ -199,7 +199,7 @@ def of_itself(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
 
 
 def _ones(x: Instruction) -> Number:
-    """Returns the number whose bits are all one.
+    """Returns the number whose bits are all ones.
 
     Only integers and pred have bitwise operations.
     """

@@ -30,8 +30,8 @@ def computations_with_effects(module: Module) -> set[Computation]:
 def those_with_effects(computations: Iterable[tuple[Computation, Sequence[Instruction]]]) -> set[Computation]:
     """Returns the given computations that contain an instruction with a side effect.
 
-    As in `computations_with_effects`, callers of such computations are included. Each computation is
-    given with its instructions, and must come after the computations that it calls.
+    As in `computations_with_effects`, callers of such computations are included. Each computation
+    is given with its instructions, and must come after the computations that it calls.
     """
     with_effects: set[Computation] = set()
     for computation, instructions in computations:

@@ -16,9 +16,9 @@ __all__ = ["command"]
 _HELP = """Apply a patch created by `hlotool diff --patch` to a module.
 
 FILE is changed in place. If it is `-`, the module is read from standard input, and the patched module
-is printed. The patch also applies to a module that has been renumbered since then, because
-instructions are matched by their operands and users. A renumbered module keeps its names, and new instructions get
-unused names. A patch is applied completely or not at all.
+is printed. A patch also applies to a module that was renumbered after the patch was created,
+because instructions are matched by their operands and users. A renumbered module keeps its names, and
+new instructions get unused names. A patch is applied completely or not at all.
 
 \b
 Examples:

@@ -25,7 +25,7 @@ def index_text(index: Index) -> str:
 def producer_of(root: Instruction, index: Index) -> Instruction:
     """Returns the instruction that produces the part of the result at `index`.
 
-    Only tuple instructions are followed.
+    The search looks through tuple instructions only.
     """
     for k in index:
         if root.op.name != "tuple":

@@ -1,7 +1,7 @@
-"""Follows the value of an asynchronous operation to the instructions that continue or end it.
+"""Follows the value of an asynchronous operation to the updates and the done of the operation.
 
-The value may pass through tuples, barriers, loops and calls. The verifier's rules decide which of
-these paths are allowed.
+The value may pass through tuples, barriers, loops and calls. The verifier's rules decide which
+paths are allowed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Carrier = tuple[Computation, Instruction, Path]
 class AsyncFlow:
     """The flow of values through a module.
 
-    It caches the users of elements of wide tuples, since many values may go through one tuple.
+    It caches the users of elements of wide tuples, since many values may pass through one tuple.
     """
 
     def __init__(self, users: Users, callers: Mapping[Computation, Sequence[Call]]) -> None:
@@ -117,9 +117,8 @@ class AsyncFlow:
 def written_opcode(x: Instruction, module: Module, suffix: str | None = None) -> str:
     """Returns the opcode of an asynchronous instruction as it is written.
 
-    For example, this is `negate-start` for an async-start that is written in this short form. With
-    a suffix such as "done", returns the opcode of the part of the same operation that has this
-    suffix.
+    For example, an async-start may be written in the short form `negate-start`. Given a suffix such
+    as "done", returns the opcode of that part of the same operation instead.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }")

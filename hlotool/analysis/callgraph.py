@@ -42,7 +42,7 @@ def callers(module: Module) -> dict[Computation, list[Call]]:
 def reachable(starts: Iterable[Computation], known: Container[Computation] = ()) -> set[Computation]:
     """Returns `starts` and all computations that they call, directly or indirectly.
 
-    Computations in `known`, and those that only they call, are left out.
+    Computations in `known`, and those reachable only through them, are left out.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")

@@ -1,6 +1,6 @@
 """The groups of devices in which a collective takes place, their size, and XLA's group modes.
 
-A group mode says what the ids in the groups mean.
+A group mode determines what the ids in the groups mean.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def is_grouped(op: OpDef) -> bool:
 
 
 def permutes(op: OpDef) -> bool:
-    """Returns whether an opcode is a collective in which each device sends to at most one other."""
+    """Returns whether an opcode is a collective in which each device has at most one receiver."""
     return COLLECTIVE in op.traits and "source_target_pairs" in op.attributes
 
 
@@ -93,7 +93,7 @@ def group_size(x: Instruction, module: Module) -> int:
     Returns 1 if neither the groups nor the header determine it.
     """
     mode, groups = group_mode(x), groups_of(x)
-    # A tile without groups is not valid, which is reported elsewhere.
+    # A tile assignment without groups is invalid; the verifier reports it.
     first = len(groups.lists[0]) if groups.lists else groups.device_count // max(1, groups.group_count)
     size = first or ids_of_mode(mode, module)
     return size * int(module.num_partitions) if mode == CROSS_BOTH else size

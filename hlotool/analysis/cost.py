@@ -1,4 +1,4 @@
-"""The cost of a module: arithmetic, transcendental functions and bytes of memory accessed."""
+"""The cost of a module: arithmetic operations, transcendental functions, and bytes accessed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ __all__ = ["Cost", "instruction_cost", "instruction_costs", "module_cost"]
 class Cost(NamedTuple):
     """The cost of running an instruction, a computation or a module.
 
-    `flops` counts arithmetic operations on any type, and `transcendentals` evaluations of functions
-    such as the exponential. `bytes_accessed` counts the bytes read from and written to memory.
+    `flops` counts arithmetic operations on any type, and `transcendentals` counts evaluations of
+    functions such as the exponential. `bytes_accessed` counts the bytes read from and written to
+    memory.
     """
 
     flops: int = 0
@@ -40,10 +41,10 @@ class Cost(NamedTuple):
 def module_cost(module: Module) -> Cost:
     """Returns the cost of a run of the entry computation.
 
-    Costs are counted as in XLA's HloCostAnalysis, but with all iterations of loops. The number of
-    iterations comes from `known_trip_count` in a loop's configuration or from constants; if neither
-    determines it, the body counts once. For a conditional, each number is the maximum over its
-    branches. Custom calls cost nothing, since nothing is known about them.
+    Costs are counted as in XLA's HloCostAnalysis, but every iteration of a loop counts. The number
+    of iterations comes from `known_trip_count` in a loop's configuration or from constants; if
+    neither determines it, the body counts once. For a conditional, each number is the maximum over
+    its branches. Custom calls cost nothing, since nothing is known about them.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module_cost(parse("ENTRY e { p = f32[2,3] parameter(0) t = f32[2,3] tanh(p) ROOT a = f32[2,3] add(t, p) }"))
@@ -134,7 +135,7 @@ def _work(x: Instruction) -> Work:
     try:
         return op.work(x.shape, tuple(operand.shape for operand in x.operands), {**_defaults(op), **x.attributes})
     except (ArithmeticError, IndexError, ValueError, StopIteration):
-        # An instruction that the verifier rejects may name dimensions that do not exist.
+        # An instruction that the verifier rejects may refer to dimensions that do not exist.
         return _NO_WORK
 
 

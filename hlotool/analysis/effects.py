@@ -1,4 +1,4 @@
-"""Finds the instructions that must not be removed, duplicated or merged, because of side effects.
+"""Finds the instructions with side effects, which must not be removed, duplicated or merged.
 
 These are the instructions for which XLA's HasSideEffect is true, and also the starts, updates and
 dones of asynchronous operations.
@@ -28,9 +28,10 @@ def computations_with_effects(module: Module) -> set[Computation]:
 
 
 def those_with_effects(computations: Iterable[tuple[Computation, Sequence[Instruction]]]) -> set[Computation]:
-    """Like `computations_with_effects`, for computations given with their instructions.
+    """Returns the given computations that contain an instruction with a side effect.
 
-    Each computation must come after the computations that it calls.
+    As in `computations_with_effects`, callers of such computations are included. Each computation
+    is given with its instructions, and must come after the computations that it calls.
     """
     with_effects: set[Computation] = set()
     for computation, instructions in computations:
@@ -57,7 +58,7 @@ def has_own_effect(x: Instruction) -> bool:
 
 
 def has_effect(x: Instruction, computations: set[Computation]) -> bool:
-    """Returns whether the instruction has a side effect, given the computations that have one.
+    """Returns whether an instruction has a side effect, given all computations with side effects.
 
     >>> from hlotool.text.parse.parser import parse
     >>> [has_effect(x, set()) for x in parse("ENTRY e { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) }").entry.instructions]

@@ -38,8 +38,8 @@ class LiveBuffer(Record):
 class PeakMemory(Record):
     """Peak memory: the instruction of the entry computation at which the most bytes are live.
 
-    `live` lists the buffers that are live there, largest first. `saved` is the number of bytes of
-    results that overwrite parameters, as the header's `input_output_alias` allows.
+    `live` lists the buffers that are live at that instruction, largest first. `saved` is the number
+    of bytes of results that overwrite parameters, as the header's `input_output_alias` allows.
     """
 
     bytes: int
@@ -208,7 +208,7 @@ class _LivenessWalk:
         first = self.first_leaf[x]
         value = tuple(_Buffer(x, size, 0, first + k) for k, size in enumerate(self.sizes.leaves(x.shape)))
         if self.is_entry:
-            # The caller of the program may use its arguments again.
+            # The caller of the program may use the arguments again.
             for buffer in value:
                 buffer.last = self.end
             self.buffers += value
@@ -244,8 +244,8 @@ class _LivenessWalk:
     def _update(self, x: Instruction, position: int) -> _Value:
         """Returns the value in flight after an update.
 
-        The value also has the buffers of additional operands, and new buffers for parts that had
-        none before the update.
+        The value also has the buffers of additional operands, and new buffers for parts that had no
+        buffers before the update.
         """
         before = x.operands[0]
         known = self._of(before)
@@ -264,7 +264,7 @@ class _LivenessWalk:
     def call(self, x: Instruction, position: int) -> _Value:
         """Returns the result of the called computation.
 
-        Its buffers are new, or those of operands that the computation returns.
+        Each of its buffers is new, or belongs to an operand that the computation returns.
         """
         operand_buffers = tuple(buffer for operand in x.operands for buffer in self._of(operand))
         summary = self.summaries[x.called[0]]
@@ -291,7 +291,7 @@ class _LivenessWalk:
     def _overwritten(self, x: Instruction) -> list[tuple[int, Instruction, int]]:
         """Returns the leaves of the result that overwrite operands.
 
-        Each leaf is listed with the operand and the operand's leaf.
+        Each leaf is listed with the operand, and with the leaf of the operand that it overwrites.
         """
         pairs = []
         for pair in x.attributes.get("output_to_operand_aliasing", ()):
@@ -355,7 +355,7 @@ class _LivenessWalk:
             parameter, output = source[position], result[leaf]
             parameter.last = self.last_use.get(parameter, 0)
             if parameter.last <= output.first and parameter.bytes:
-                # The result may overwrite the parameter in the instruction that reads it last.
+                # The last instruction that reads the parameter may already overwrite it.
                 saved += output.bytes
                 parameter.last = max(min(parameter.last, output.first - 1), 0)
         return saved
@@ -368,9 +368,9 @@ _RULES: dict[str, Callable[[_LivenessWalk, Instruction, int], _Value]] = {
 
 
 def _updated(x: Instruction) -> list[tuple[int, int]]:
-    """Returns the leaves of a result that are updated operands.
+    """Returns the leaves of a result that contain updated operands.
 
-    Each leaf is listed with the number of the operand.
+    Each leaf is listed with its operand's number.
     """
     if OVERWRITES in x.op.traits:
         return [(k, k) for k in range(len(x.shape.elements) if x.shape.is_tuple else 1)]

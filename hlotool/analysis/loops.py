@@ -17,7 +17,7 @@ TRIP_COUNT = "known_trip_count"
 """The configuration field for the number of iterations: `{"known_trip_count":{"n":"10"}}`."""
 
 _DIRECTIONS: dict[str, Callable[[float, float], bool]] = {"EQ": eq, "NE": ne, "LT": lt, "LE": le, "GT": gt, "GE": ge}
-# Rules only distinguish loops of zero, one, and more iterations.
+# Rules only distinguish loops with zero, one, and two or more iterations.
 _MOST_ITERATIONS = 2
 
 
@@ -58,7 +58,7 @@ def trip_count(loop: Instruction) -> int | None:
     holds, value, limit, step, row = counting
     iterations = 0
     while iterations < _MOST_ITERATIONS and holds(value, limit):
-        # Integers wrap around. For a sum of floats that would be rounded, this is None.
+        # Integers wrap around. If a sum of floats would be rounded, the result is None.
         following = converted(value + step, row)
         if following is None:
             return None
@@ -112,7 +112,7 @@ def exact_trip_count(loop: Instruction) -> int | None:
         if rest or iterations < 0:
             return None
     else:
-        # Counts up to the first value for which a strict comparison fails.
+        # The comparison is equivalent to a strict comparison with `bound`.
         bound = limit + (holds is le) - (holds is ge)
         iterations = -((value - bound) // step)
         if (step > 0) != (holds in (lt, le)):

@@ -84,7 +84,7 @@ def holds_all(wide: ElementType, narrow: ElementType) -> bool:
 
 
 def has_sign(row: ElementType) -> bool:
-    """Returns whether numbers of a type can be negated; integers wrap around.
+    """Returns whether numbers of a type can be negated, with wraparound for integers.
 
     >>> has_sign(ELEMENT_TYPES["u8"]), has_sign(ELEMENT_TYPES["f8e8m0fnu"])
     (True, False)
@@ -106,7 +106,7 @@ def converted(value: Number, row: ElementType) -> Number | None:
         return int(value != 0)
     if row.is_integral:
         return _as_integer(value, row)
-    # Complex types have no type code, so they raise a ValueError, too.
+    # Encoding a complex type raises a ValueError, since complex types have no type code.
     try:
         rounded = float(value)
         nearest = decode_floats(row.name, encode_floats(row.name, [rounded]))[0]
@@ -211,7 +211,7 @@ def algebraic_op(op: OpDef, row: ElementType) -> OpDef:
 
 
 def identity_of(op: OpDef, row: ElementType) -> Number | None:
-    """Returns the second operand that leaves the first one unchanged, or None.
+    """Returns the number that, as second operand, leaves the first operand unchanged, or None.
 
     For a commutative opcode, this also holds with the operands exchanged.
 
@@ -222,9 +222,9 @@ def identity_of(op: OpDef, row: ElementType) -> Number | None:
 
 
 def absorbing_of(op: OpDef, row: ElementType) -> Number | None:
-    """Returns the first operand that is the result for any second operand, or None.
+    """Returns the number that, as first operand, is the result for any second operand, or None.
 
-    For a commutative opcode, this also holds for the second operand.
+    For a commutative opcode, this also holds with the operands exchanged.
 
     >>> [absorbing_of(OPS["multiply"], ELEMENT_TYPES[name]) for name in ("s32", "f32")]
     [0, None]
@@ -244,7 +244,7 @@ def value_of_itself(op: OpDef, row: ElementType) -> Number | None:
 
 
 def is_idempotent(op: OpDef, row: ElementType) -> bool:
-    """Returns whether f(f(x)) = f(x), or g(x, x) = x, for all elements of a type.
+    """Returns whether f(f(x)) = f(x), or g(x, x) = x, for all values of a type.
 
     >>> [is_idempotent(OPS[name], ELEMENT_TYPES["pred"]) for name in ("add", "maximum", "xor")], is_idempotent(OPS["add"], ELEMENT_TYPES["s8"])
     ([True, True, False], False)
@@ -374,7 +374,7 @@ def _regrouped(x: Instruction) -> Instruction | None:
 
 
 _RULES: dict[str, Callable[[Instruction], Instruction | None]] = {
-    # Between equal shapes, these do nothing.
+    # Between equal shapes, these opcodes do nothing.
     "copy": _operand,
     "reshape": _operand,
     "bitcast": _operand,

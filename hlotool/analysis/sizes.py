@@ -26,7 +26,7 @@ def elements_of(shape: Shape) -> int:
 def bytes_of(shape: Shape) -> int:
     """Returns the number of bytes of the data without padding.
 
-    Elements narrower than eight bits count with their own number of bits.
+    An element narrower than eight bits is counted by its actual number of bits.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> bytes_of(array_shape("f32", (2, 3)))

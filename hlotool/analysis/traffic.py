@@ -12,12 +12,13 @@ _NOTHING_READ = frozenset({FREE, RUNS_COMPUTATIONS, RETURNS})
 
 
 def bytes_accessed(x: Instruction) -> int:
-    """Returns the bytes of the operands that are read and of the result that is written.
+    """Returns the number of bytes that an instruction reads from operands and writes to its result.
 
-    They are counted as in XLA's HloCostAnalysis. If the result is a part of an operand, only that
-    part is read. If an array is overwritten, only the updates are written. Values computed inside a
-    fusion are not in memory. Calls and loops count as 0, since their accesses are counted in the
-    computations that they run. Custom calls count as 0, too, since nothing is known about them.
+    Accesses are counted as in XLA's HloCostAnalysis. If the result is a part of an operand, only
+    that part is read. If an array is overwritten, only the updates are written. Values computed
+    inside a fusion are not in memory. Calls and loops count as 0, since their accesses are counted
+    in the computations that they run. Custom calls count as 0, too, since nothing is known about
+    them.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[100] parameter(0) s = f32[3] slice(p), slice={[0:3]} ROOT n = f32[3] negate(s) }")
@@ -32,7 +33,7 @@ def bytes_accessed(x: Instruction) -> int:
     if x.op.name.endswith("-start"):
         return sum(bytes_of(operand.shape) for operand in x.operands)
     if x.op.name.endswith("-done"):
-        # An async-done waits for accesses that are counted in its computation.
+        # An async-done waits for accesses that are counted in the computation it calls.
         return 0 if x.op.name.startswith("async-") else bytes_of(x.shape)
     return sum(_read(x, k) for k in range(len(x.operands))) + _written(x)
 

@@ -36,7 +36,7 @@ def pairs_of(x: Instruction) -> Pairs:
 
 
 def is_between_devices(x: Instruction) -> bool:
-    """Returns whether a send or recv is between devices and not pipelined.
+    """Returns whether a send or recv is a transfer between devices and is not pipelined.
 
     Unless it is pipelined, a transfer ends in the loop iteration in which it starts.
     """
@@ -61,7 +61,7 @@ def repeated(pairs: Sequence[tuple[int, int]]) -> str | None:
 def cycle_of(pairs: Sequence[tuple[int, int]]) -> list[int]:
     """Returns the devices of a cycle, with the first one repeated at the end.
 
-    The list is empty if there is no cycle. No device may be a source twice.
+    The list is empty if there is no cycle. No device may be a source more than once.
 
     >>> cycle_of([(0, 1), (1, 2), (2, 0)]), cycle_of([(0, 1), (1, 2)])
     ([0, 1, 2, 0], [])

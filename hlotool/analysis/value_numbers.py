@@ -32,12 +32,12 @@ class ComputationClasses:
         self._frozen: dict[int, Any] = {}
         known: dict[Any, Computation] = {}
         similar = Counter(map(_outline, module.computations))
-        # Callees come first, so that calls of equal computations are equal.
+        # Callees come first, so that calls to equal computations are equal.
         for computation in module.computations:
             outline = _outline(computation)
             if similar[outline] == 1:
-                # Numbering large computations takes a long time, and no other computation can be
-                # equal to this one.
+                # No other computation can be equal to this one, so it is not numbered. Numbering a
+                # large computation takes a long time.
                 self.first[computation] = computation
                 continue
             numbers = value_numbers(computation, self.frozen, parameters_by_number=True)
@@ -51,7 +51,7 @@ class ComputationClasses:
         """Returns attributes as a hashable value.
 
         Each called computation is replaced with the first computation of its class.
-        Control predecessors are omitted, since value numbers compare them.
+        Control predecessors are omitted, since `value_numbers` compares them separately.
         """
         # The cache uses identities, since the module keeps its attribute sets alive.
         frozen = self._frozen.get(id(attributes))

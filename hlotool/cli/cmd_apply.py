@@ -1,4 +1,4 @@
-"""`hlotool apply`: applies a patch made by `hlotool diff --patch`."""
+"""`hlotool apply`: applies a patch created by `hlotool diff --patch`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hlotool.workspace.writing import check_outputs, replace_file
 
 __all__ = ["command"]
 
-_HELP = """Apply a patch made by `hlotool diff --patch` to a module.
+_HELP = """Apply a patch created by `hlotool diff --patch` to a module.
 
 FILE is changed in place. If it is `-`, the module is read from standard input, and the patched module
-is printed. The module may have been renumbered since the patch was made, because instructions are
-matched by their operands and users. A renumbered module keeps its names, and new instructions get
-unused names. A patch is applied completely or not at all.
+is printed. A patch also applies to a module that was renumbered after the patch was created,
+because instructions are matched by their operands and users. A renumbered module keeps its names, and
+new instructions get unused names. A patch is applied completely or not at all.
 
 \b
 Examples:
@@ -39,10 +39,10 @@ Exit codes:
 """
 
 
-@click.command("apply", cls=HloCommand, help=_HELP, short_help="Apply a patch made by `hlotool diff --patch`.")
+@click.command("apply", cls=HloCommand, help=_HELP, short_help="Apply a patch created by `hlotool diff --patch`.")
 @click.argument("patch", metavar="PATCH", type=click.Path())
 @click.argument("file", metavar="FILE", type=click.Path())
-@click.option("-R", "--reverse", is_flag=True, help="Undo the patch: restore the module that it was made from.")
+@click.option("-R", "--reverse", is_flag=True, help="Undo the patch: restore the module that the patch was created from.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with code 0 if the patch applies, and with 1 if it does not.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to this file instead; - is standard output.")
 @color_option

@@ -16,7 +16,7 @@ _HELP = """Print modules in a form that does not depend on names.
 
 Metadata and attributes with default values are left out. Instructions and computations are put into
 an order that depends only on what they compute, and are numbered; the instructions of a scheduled
-module keep their order. Modules that differ in nothing else have the same form.
+module keep their order. Modules without other differences have the same form.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input. All modules
 are separated by `// -----`, within a file and between files.

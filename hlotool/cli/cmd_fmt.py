@@ -254,7 +254,7 @@ class FormatReport:
 @click.command("fmt", cls=HloCommand, help=_HELP, short_help="Format HLO files in place.")
 @files_argument
 @click.option("--check", is_flag=True, help="Write nothing; list files that are not formatted, and exit with code 1 if there are any.")
-@click.option("-l", "--list-different", is_flag=True, help="Like --check, but print only the names of these files, one per line.")
+@click.option("-l", "--list-different", is_flag=True, help="Like --check, but print only the names of the files, one per line.")
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes as a diff, and exit with code 1 if there are any.")
 @click.option("--stdout", is_flag=True, help="Write the formatted text to standard output instead of to the files.")
 @click_option("width", options_of(hlotool.FormatStyle)["width"])
@@ -302,7 +302,7 @@ def command(
             advance(result.name)
             report.take(result)
     if excludes_stdin and not (check or diff or list_different):
-        # An editor replaces its buffer with the output, so an excluded file must be repeated.
+        # An editor replaces its buffer with the output, so an excluded file is written unchanged.
         write_out(read_input(STDIN, stdin_filename)[1])
     if not quiet and names and names != [STDIN] and not list_different and (check or diff or not stdout):
         complain(report.summary())

@@ -17,8 +17,8 @@ __all__ = ["command"]
 _HELP = """Serve an editor with the Language Server Protocol.
 
 Editors that support the protocol start the server themselves; docs/editors.md shows how to set them
-up. The server reports findings while you type, formats, fixes and renames, provides completion, finds
-definitions and uses, and describes each instruction, with its cost and its origin. It uses the
+up. The server reports findings while you type. It also formats, fixes and renames, provides
+completion, finds definitions and uses, and describes each instruction, with its cost and its origin. It uses the
 settings of `hlotool verify` and `hlotool fmt` in the nearest hlotool.toml.
 
 The server needs the `lsp` extra: pip install 'hlotool[lsp]'.

@@ -52,8 +52,8 @@ Examples:
 \b
 Passes:
   PASSES is a comma-separated list of passes and of topics of rewrite rules;
-  --list-passes lists them. They run in rounds until nothing changes; a pass
-  with an option in braces runs in at most that many rounds: algsimp{max=3}.
+  --list-passes lists them. They run in rounds until nothing changes; the
+  maximum number of rounds can follow a pass in braces: algsimp{max=3}.
 
 \b
 Your own rules:
@@ -126,7 +126,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option("--max-constant-size", type=size_type, metavar="SIZE", help="Largest constant to compute ahead of time; default: 1M.")
 @click.option(
     "--max-unrolled-iterations", type=click.IntRange(min=0), metavar="N",
-    help=f"Unroll loops of at most N iterations (pass 'unroll'); default: {OptimizeOptions().max_unrolled_iterations}.",
+    help=f"Unroll loops with at most N iterations (pass 'unroll'); default: {OptimizeOptions().max_unrolled_iterations}.",
 )  # fmt: skip
 @click.option("--bisect-limit", type=click.IntRange(min=0), metavar="N", help="Stop after N rewrites.")
 @click.option("--load", multiple=True, metavar="FILE.py", type=click.Path(), help="Run this Python file, which registers rules or passes.")
@@ -203,7 +203,7 @@ def _check_usage(options: Mapping[str, Any], output: str | None) -> None:
     """Raises UsageError for options that contradict each other."""
     writes = "--in-place" if options["in_place"] else "-o" if output is not None else None
     if options["in_place"] and output is not None:
-        raise click.UsageError("--in-place writes each file, -o all of them to one; use one of the two")
+        raise click.UsageError("--in-place rewrites each file, and -o writes one file; use one of the two")
     if options["diff"] and writes:
         raise click.UsageError(f"--diff writes nothing; it cannot be combined with {writes}")
     if options["in_place"] and options["form"].extract:

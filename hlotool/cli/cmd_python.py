@@ -15,7 +15,7 @@ __all__ = ["command"]
 
 _HELP = """Print HLO modules as Python code that builds them.
 
-The code calls `hlotool.Builder`. At the end, the variable `module` holds a module that prints the same
+The code calls `hlotool.Builder`. At the end, the variable `module` holds a module with the same printed
 text as the one in the file. Use the code as a starting point for a test, a smaller case or a program
 that builds many similar modules. It does nothing but build the module: names and strings of the
 module occur in it only as strings.

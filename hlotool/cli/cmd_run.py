@@ -70,7 +70,7 @@ Comparing:
 
 \b
 Devices:
-  All devices run in this process, in lockstep; the module's header contains
+  All devices run in this process, in lockstep; the module's header gives
   their number. They share the arguments of --input and --inputs. Random
   arguments differ: device k draws them with seed N + k, except that devices
   to which the sharding assigns the same part get the same numbers. A module
@@ -124,7 +124,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("--show-plan", is_flag=True, help="Print the Python code that the module is compiled to, instead of running it.")
 @click.option(
     "--threads", type=click.IntRange(min=1), default=1, metavar="N",
-    help="Number of threads for large arrays and matrix products; default: 1. With more, matrix products may add in another order.",
+    help="Number of threads for large arrays and matrix products; default: 1. With more threads, matrix products may add terms in a different order.",
 )  # fmt: skip
 @click.option("--elided", type=_MODES, help="Values to use for constants written {...}, which are errors otherwise.")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Stop if a loop takes more than N iterations.")

@@ -263,7 +263,7 @@ def _write_baselines(results: Iterable[Checked], report: VerifyReport, baseline_
         path = str(baseline_of[result.name])
         writers[path].take(result.findings)
         files[path] += 1
-    # Findings that are written to a baseline are no failure, but unreadable files are.
+    # Findings that are written to a baseline are not failures, but unreadable files are.
     outcome.exit_code = outcome.exit_code if outcome.unreadable else 0
     for path, writer in writers.items():
         if outcome.unreadable:
@@ -402,7 +402,8 @@ def command(
         to_stdout = not (options.rewrites and (excludes_stdin or STDIN in names))
         _verify(work, baseline_of, options, outcome, stdin_filename, to_stdout=to_stdout)
         if excludes_stdin and options.rewrites and not options.show_diff:
-            # An editor replaces its buffer with the output, so an excluded file must be repeated.
+            # An editor replaces its buffer with the output, so an excluded file is written
+            # unchanged.
             write_out(read_input(STDIN, stdin_filename)[1])
     if options.exit_zero and outcome.exit_code == 1:
         outcome.exit_code = 0

@@ -1,7 +1,7 @@
 """`hlotool diff` of two folders: pairs their modules by content, and shows the pairs that differ.
 
-Each of these pairs is shown on one line. This module imports the differ, and with it NumPy, so the
-command imports it only to compare folders.
+Each pair that differs is shown on one line. This module imports the differ, and with it NumPy, so
+the command imports this module only to compare folders.
 """
 
 from __future__ import annotations

@@ -51,7 +51,8 @@ class ManyRequest(NamedTuple):
     def comparison(self, *, shows: bool, is_brief: bool = False) -> CompareRequest:
         """Returns the request for comparing each pair of modules.
 
-        With `shows`, the results include each difference as the output format shows it.
+        If `shows` is True, the results include each difference in the form that the output format
+        shows.
         """
         base = self.base
         layout = Layout(self.style.width and max(0, self.style.width - 4), base.unified, base.show_all, base.side_by_side)

@@ -86,7 +86,7 @@ def folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--until", metavar="WHAT", shell_complete=complete_predicates,
             help="With --passes: show the first pass that changes WHAT: opcode=NAME, category=NAME, instruction=NAME, computation=NAME, or NAME.",
         ),
-        click.option("--module", metavar="NAME", help="With --passes: only the dumps of this module, such as jit_f or module_0001."),
+        click.option("--module", metavar="NAME", help="With --passes: compare only the dumps of this module, such as jit_f or module_0001."),
         click.option("--details", is_flag=True, help="For folders and passes: show each difference in full, not only a summary of it."),
         list_option("include", FILE_OPTIONS["include"], "PATTERN"),
         list_option("exclude", FILE_OPTIONS["exclude"], "PATTERN"),

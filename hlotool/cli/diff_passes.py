@@ -2,7 +2,8 @@
 
 With --until, it shows the first pass that makes a certain kind of change.
 
-This module imports the differ, and with it NumPy, so the command imports it only to compare dumps.
+This module imports the differ, and with it NumPy, so the command imports this module
+only to compare dumps.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def _chosen_sequences(files: Sequence[str], request: ManyRequest, outcome: Outco
         if not found:
             meant = nearest(request.choice.module, names)
             hint = f"did you mean '{meant}'?" if meant else f"known modules: {', '.join(sorted(names)) or 'none'}"
-            raise NoDumps(f"no dump is of a module named '{request.choice.module}'; {hint}")
+            raise NoDumps(f"no dump contains a module named '{request.choice.module}'; {hint}")
     several = [sequence for sequence in found if len(sequence.files) > 1]
     for sequence in found:
         # The other files are read later; those that cannot be read are reported then.
@@ -128,7 +129,7 @@ def _chosen_sequences(files: Sequence[str], request: ManyRequest, outcome: Outco
 
 
 def _check_name(until: Predicate, files: Sequence[str], request: ManyRequest) -> None:
-    """Raises UsageError if --until names something that is in no dump."""
+    """Raises UsageError if the name given to --until occurs in no dump."""
     if until.subject in ("opcode", "category"):
         return
     word = re.compile(rf"(?<![A-Za-z0-9_.\-]){re.escape(until.value)}(?![A-Za-z0-9_.\-])")

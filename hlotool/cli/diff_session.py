@@ -1,7 +1,7 @@
 """The work of `hlotool diff`: reads two modules, compares them, and writes the difference.
 
-This module imports the differ, and with it NumPy, so the command imports it only to compare
-something.
+This module imports the differ, and with it NumPy, so the command imports this module
+only when it compares modules.
 """
 
 from __future__ import annotations

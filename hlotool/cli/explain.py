@@ -1,6 +1,6 @@
 """Explanations of rules, opcodes, rewrite rules and passes, and the list of all rules.
 
-An explanation is text for a terminal, Markdown or JSON. `verifier.explanations` and
+An explanation is Markdown, JSON, or text for a terminal. `verifier.explanations` and
 `optimizer.explanations` collect the contents.
 """
 

@@ -23,7 +23,7 @@ __all__ = ["Outcome", "chosen_files", "files_or_stdin", "read_module", "read_mod
 
 
 class Outcome:
-    """The exit code of a command: the maximum over its files, since a bad file does not end it."""
+    """A command's exit code: the maximum over its files. A bad file does not end the command."""
 
     def __init__(self, *, silent: bool = False) -> None:
         self.exit_code = 0
@@ -42,7 +42,7 @@ class Outcome:
 
     @contextmanager
     def file(self, name: str) -> Iterator[None]:
-        """Reports the errors of a `with` block about one file, so that the command can go on."""
+        """Reports errors in a `with` block about one file, so that the command can go on."""
         try:
             yield
         except HlotoolError as error:

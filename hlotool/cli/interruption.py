@@ -53,7 +53,7 @@ def end_process(exit_code: int) -> None:
 class PromptEnd:
     """A context manager that makes signals end the process promptly.
 
-    Python handles signals only between bytecode instructions, and one call of NumPy may take
+    Python handles signals only between bytecode instructions, and one NumPy call may take
     minutes, so a thread waits for signals, too.
     """
 

@@ -123,7 +123,7 @@ COMMANDS = click.version_option(hlotool.__version__, "-V", "--version", prog_nam
 def run(arguments: list[str] | None = None) -> int:
     """Runs one command line and returns its exit code.
 
-    It raises nothing except SystemExit for shell completion.
+    No exception leaves this function, except SystemExit for shell completion.
     """
     try:
         result = COMMANDS.main(arguments, prog_name="hlotool", standalone_mode=False)
@@ -159,7 +159,8 @@ def run(arguments: list[str] | None = None) -> int:
 def _show(error: click.ClickException) -> None:
     """Shows an error with control characters escaped.
 
-    They may occur in arguments, for example in the names of files from untrusted sources.
+    Such characters may occur in arguments, for example in the names of files from untrusted
+    sources.
     """
     shown = StringIO()
     error.show(shown)

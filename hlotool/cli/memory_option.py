@@ -1,6 +1,6 @@
 """The value of `--max-memory`.
 
-This module imports the interpreter, so commands import it only when they run something.
+This module imports the interpreter, so commands import this module only when they run something.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Converts the options of `hlotool opt` to requests.
 
-This module imports the optimizer, so the command imports it only to optimize and to list rules.
+This module imports the optimizer, so the command imports this module only to optimize modules and
+to list rules.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Files are optimized in this process or in worker processes.
 
-This module imports the optimizer, and with it NumPy, so the command imports it only to optimize
-something.
+This module imports the optimizer, and with it NumPy, so the command imports this module
+only when it optimizes modules.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ class OptReport:
             complain(f"'{result.name}' is not valid HLO{more}; use --no-verify to optimize it anyway")
 
     def finish(self) -> None:
-        """Writes the final output: JSON, the -o file unless a file failed, and file counts."""
+        """Writes the final output: JSON, the -o file unless an input failed, and file counts."""
         if self.job.as_json:
             write_out(json.dumps(self.records, indent=1) + "\n")
         if self.output is not None and self.outcome.exit_code < 2:

@@ -34,7 +34,7 @@ def statistics_lines(file: str, module: ModuleRecord, *, verbose: bool) -> Itera
     """Yields the numbers of instructions, then a row for each pass and a row for each rule.
 
     The passes and rules with the most rewrites come first. Rules that never matched are shown only
-    if `verbose`.
+    if `verbose` is True.
     """
     report = module.report
     yield visible(
@@ -130,7 +130,7 @@ def list_rules(*, as_json: bool) -> str:
         return json.dumps([_rule_json(entry) for entry in rules], indent=1) + "\n"
     rows = [(entry.name, entry.topic, ",".join(sorted(entry.flags)) or "exact", entry.summary) for entry in rules]
     flags = [(f"  {flag}", text) for flag, text in FAST_MATH.items()]
-    return "\n".join([*_table(rows, 4), "flags of --fast-math, which are required by the rules that name them:", *_table(flags, 2)]) + "\n"
+    return "\n".join([*_table(rows, 4), "flags of --fast-math, each required by the rules that list it:", *_table(flags, 2)]) + "\n"
 
 
 def _rule_json(entry: Rule) -> dict[str, Any]:

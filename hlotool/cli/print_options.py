@@ -29,7 +29,7 @@ PRINT_OPTIONS = options_of(hlotool.PrintOptions)
 
 
 def print_options(preset: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds --preset, with `preset` as default, and an option for each field of PrintOptions.
+    """Adds --preset, with `preset` as its default, and an option for each field of PrintOptions.
 
     The function gets them as one argument, `print_options`. --help lists options with a value
     first, then flags.

@@ -38,7 +38,7 @@ def print_modules(
             if not modules:
                 continue
             texts = [text_of(module) for module in modules]
-            # If one module of a file cannot be printed, none of its modules is.
+            # If one module of a file cannot be printed, no module of the file is printed.
             whole = before + separator.join(t if t.endswith("\n") else t + "\n" for t in texts)
             before = separator
             if to_file:

@@ -42,7 +42,7 @@ class Style(NamedTuple):
 def wants_color(choice: str, stream: TextIO | None) -> bool:
     """Returns whether to color the output on `stream`.
 
-    "auto" means on a terminal, unless NO_COLOR is set or TERM is "dumb".
+    With "auto", output on a terminal is colored unless NO_COLOR is set or TERM is "dumb".
     """
     if choice != "auto":
         return choice == "always"
@@ -87,7 +87,7 @@ def _block(finding: FileFinding, style: Style) -> Iterator[str]:
         yield f"{paint(number, 'blue')} {bar} {shown}"
         yield f"{gutter} {bar} {' ' * before}{paint('^' * marked, color)}"
     equals = f"{gutter} {paint('=', 'blue')}"
-    # Messages may already name the computation.
+    # Some messages already contain the name of the computation.
     if d.computation and f"computation '{d.computation}'" not in d.message:
         yield f"{equals} in computation '{visible(d.computation)}'{' (ENTRY)' if finding.is_entry else ''}"
     for note in d.notes:

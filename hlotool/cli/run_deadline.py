@@ -33,7 +33,7 @@ class TimeoutExceeded(HlotoolError):
 class Deadline:
     """A context manager whose block must end within a number of seconds; None means no limit.
 
-    `work` names the limited work in messages.
+    `work` is the name of the limited work in messages.
     """
 
     def __init__(self, seconds: float | None, work: str = "run") -> None:

@@ -26,7 +26,7 @@ def is_wanted(*, quiet: bool) -> bool:
 class RunProgress(Observer):
     """The progress line: the outermost and the innermost instruction being computed.
 
-    For a loop, it also shows the iteration.
+    For a loop, the line also shows the iteration.
     """
 
     is_optional = True

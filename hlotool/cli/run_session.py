@@ -1,7 +1,7 @@
-"""One run of `hlotool run`: checks, arguments, the run with its observers, and its output.
+"""One run of `hlotool run`: its checks, arguments, execution, observers and output.
 
-This module imports the interpreter, and with it NumPy, so the command imports it only to run
-something.
+This module imports the interpreter, and with it NumPy, so the command imports this module
+only when it runs a module.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Session:
     def _tracer(self, pattern: str | None) -> Tracer | None:
         if pattern is None:
             if self.request.trace_out is not None:
-                raise click.UsageError("--trace-out needs --trace REGEX, which says what to write")
+                raise click.UsageError("--trace-out needs --trace REGEX, which selects what to write")
             return None
         try:
             return Tracer(re.compile(pattern), self._show_trace, keep=self.request.trace_out is not None)
@@ -287,7 +287,7 @@ class Session:
         self._show_profile(module)
 
     def _show_nans(self, module: Any, values: list[Any], value: Any, shape: Any) -> None:
-        """Reports NaNs in the results, and where they come from or how to find out."""
+        """Reports NaNs in the results, with their origin or a way to find it."""
         if self.quiet or self.request.as_json:
             return
         found = nan_counts(zip(files.output_names(shape, self.devices), leaves(value), strict=True))

@@ -17,7 +17,7 @@ _VARIABLE = re.compile(r"'[^']*'|\([^()]*\)|[a-z][a-z0-9]*\[[^\]]*\](?:\{[^}]*\}
 def collapsed(findings: Sequence[FileFinding]) -> Iterator[FileFinding]:
     """Yields the findings of a file, reducing large groups of similar findings to the first one.
 
-    The first finding of such a group says how many others there are.
+    The first finding of such a group is shown with the number of the others.
 
     >>> from hlotool.errors import Diagnostic
     >>> findings = [FileFinding(Diagnostic("T003", "result-shape", "error", f"'a.{k}' is wrong", computation="e"), "") for k in range(5)]

@@ -17,10 +17,10 @@ _COLORS = {"@": "cyan", "-": "red", "+": "green"}
 
 
 def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> Iterator[str]:
-    """Yields the lines of a unified diff, each with its line end; none if there are no changes.
+    """Yields the lines of a unified diff, each with its line end.
 
-    Without `color`, the diff is a patch. With `color`, control characters are escaped, since the
-    diff is for a terminal.
+    Yields nothing if there are no changes. Without `color`, the diff is a patch. With `color`,
+    control characters are escaped, since the diff is for a terminal.
 
     >>> print("".join(unified_diff("a\\nb\\n", "a\\nc\\n", "m.hlo")), end="")
     --- m.hlo

@@ -1,4 +1,4 @@
-"""Finds the first rewrite that makes a module wrong, similar to LLVM's `-opt-bisect-limit`."""
+"""Finds the first rewrite that makes a module wrong, as LLVM's `-opt-bisect-limit` does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Culprit", "first_wrong_rewrite"]
 class Culprit(Record):
     """The first rewrite that makes a module wrong.
 
-    `number` is its number, counted from 1; `total` is the number of all rewrites.
+    `number` is its number, counted from 1; `total` is the total number of rewrites.
     """
 
     rewrite: Rewritten
@@ -35,7 +35,7 @@ class Culprit(Record):
 
 
 def first_wrong_rewrite(module: Module, passes: Iterable[PassSpec], options: OptimizeOptions, is_wrong: Callable[[Module], bool]) -> Culprit | None:
-    """Returns the first rewrite that makes a module wrong, or None if all rewrites are right.
+    """Returns the first rewrite that makes a module wrong, or None if all rewrites are correct.
 
     A wrong module is assumed to stay wrong after further rewrites. This allows a binary search, so
     the number of optimization runs is logarithmic in the number of rewrites.
@@ -58,7 +58,7 @@ def first_wrong_rewrite(module: Module, passes: Iterable[PassSpec], options: Opt
     wrong, total, rewrites = limited(options.bisect_limit)
     if not wrong or not rewrites:
         return None
-    # Invariant: the module is right after `low` rewrites and wrong after `high`.
+    # Invariant: the module is correct after `low` rewrites and wrong after `high`.
     low, high, last = 0, total, rewrites[-1]
     while high - low > 1:
         middle = (low + high) // 2

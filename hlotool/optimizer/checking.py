@@ -32,7 +32,7 @@ _SPECIAL = {
 def difference(before: Module, after: Module, count: int, seed: int = 0, options: RunOptions | None = None) -> str | None:
     """Describes the first difference between the results of two modules on `count` random inputs.
 
-    Returns None if the results are equal bit for bit, apart from the payloads of NaNs. Every other
+    Returns None if the results are equal bit for bit, apart from the payloads of NaNs. Every second
     input contains special numbers: zeros of both signs, infinities, NaNs, and the limits of integer
     types. Inputs on which the first module fails are skipped.
 
@@ -141,7 +141,7 @@ def same_up_to_rounding(a: Array, b: Array) -> bool:
 
 
 def _same_elements(a: Array, b: Array) -> Array:
-    """Returns, for each element, whether the bits are equal or both are NaN.
+    """Returns, for each element, whether the bits are equal or both elements are NaN.
 
     Bits of a byte that do not belong to the element are ignored.
     """

@@ -34,7 +34,7 @@ class Changes(NamedTuple):
 
 
 class _CurrentFacts(Facts):
-    """Facts about a module that stay true while a Rewriter changes it."""
+    """Facts about a module that stay true while a Rewriter changes the module."""
 
     def __init__(self, module: Module, modes: VerifyModes, rewriter: Rewriter) -> None:
         super().__init__(module, modes)
@@ -86,7 +86,7 @@ class Context:
     def _started(self) -> set[Computation]:
         """Returns the computations that are started asynchronously.
 
-        They include the computations that the syntactic sugar of async operations hides.
+        Computations hidden by the syntactic sugar of asynchronous operations are included.
         """
         return {f for f in self.rewriter.computations() if any(map(_starts, self.rewriter.callers(f)))}
 
@@ -121,9 +121,9 @@ class Context:
         return self.report.count, self._refreshed
 
     def _near(self, faulty: Iterable[Instruction]) -> set[Instruction]:
-        """Returns faulty instructions, two levels of users, and the callers of their computations.
+        """Returns faulty instructions, two levels of users, and callers of their computations.
 
-        Facts about valid instructions may be false for these.
+        Facts that hold for valid instructions may be false for all of these instructions.
         """
         near: set[Instruction] = set()
         owners: dict[Computation, None] = {}
@@ -142,11 +142,11 @@ class Context:
         self.rewriter.__exit__(kind, error, trace)
 
     def computations(self) -> list[Computation]:
-        """Returns the computations to optimize: all, or those that the options name.
+        """Returns the computations to optimize: all, or those named in the options.
 
         Computations that are started asynchronously are left out. XLA writes the opcode of such a
         computation's root as part of the start's opcode, and its parser accepts neither
-        `parameter-start` nor `constant-start`, which could result.
+        `parameter-start` nor `constant-start`, which an optimized root could require.
         """
         return [computation for computation in self.rewriter.computations() if self.is_optimized(computation)]
 
@@ -209,11 +209,11 @@ class Context:
         return last > first
 
     def allows(self, name: str, x: Instruction, after: tuple[Instruction | str, ...] = (), renamed: Instruction | None = None) -> bool:
-        """Counts and records that a pass replaces or removes an instruction.
+        """Counts and records the replacement or removal of an instruction by a pass.
 
         Returns False if the limit on rewrites has been reached; the pass must then do nothing.
-        `after` lists the instructions that replace it, or descriptions of what happens to it;
-        `renamed` is the instruction that takes over its name.
+        `after` lists the instructions that replace `x`, or descriptions of what happens to `x`;
+        `renamed` is the instruction that takes over the name of `x`.
         """
         if self.report.is_exhausted:
             return False
@@ -223,7 +223,7 @@ class Context:
         return True
 
     def allows_removal(self, name: str, computation: Computation) -> bool:
-        """Like `allows`, for the removal of a whole computation."""
+        """Does the same as `allows`, but for the removal of a whole computation."""
         if self.report.is_exhausted:
             return False
         self.report.add(name)
@@ -270,7 +270,7 @@ class Context:
     def can_lose_parameter(self, parameter: Instruction, callers: Iterable[Instruction]) -> bool:
         """Returns whether an unused parameter can be erased, along with its operand in each caller.
 
-        Callers that have other errors may have too few operands.
+        In a module with errors, callers may have too few operands.
         """
         return all(has_changeable_signature(x) and parameter.immediate < len(x.operands) for x in callers)
 
@@ -283,10 +283,10 @@ class Context:
             self.erase_if_dead(lost)
 
     def erase_unused_parameters_of_fusions(self, count: int) -> None:
-        """Erases parameters of fusions that became unused after the first `count` changes.
+        """Erases fusion parameters that became unused after the first `count` changes.
 
-        A fusion that does not use all of its parameters is invalid, so this is part of the rewrites
-        that removed the last uses.
+        A fusion that does not use all of its parameters is invalid, so this removal is part of the
+        rewrites that removed the last uses.
         """
         rewriter = self.rewriter
         while self._has_fusions and count < rewriter.change_count:

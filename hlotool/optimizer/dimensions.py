@@ -31,7 +31,7 @@ Group = tuple[list[int], list[int]]
 def is_plain(shape: Shape) -> bool:
     """Returns whether a shape is a static array whose layout is only an order of dimensions.
 
-    From such a shape, rules may derive others of the same kind.
+    Rules may derive other plain shapes from such a shape.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> is_plain(array_shape("f32", (2, 3))), is_plain(array_shape("f32", (2, 3), (True, False)))

@@ -14,8 +14,9 @@ __all__ = ["can_replace_caller", "can_take_sharding", "copy_body", "has_changeab
 def has_changeable_signature(caller: Instruction) -> bool:
     """Returns whether a caller's operands and results may change together with the computation.
 
-    Some opcodes prescribe them. Those of a composite may not change either: its name stands for an
-    operation with these operands, and a compiler may have its own code for that operation.
+    Some opcodes prescribe their operands and results. The operands and results of a composite may
+    not change either: its name stands for an operation with these operands, and a compiler may have
+    its own code for that operation.
     """
     return ANY_SIGNATURE in caller.op.traits and not caller.attributes.get("is_composite", False)
 
@@ -63,7 +64,7 @@ def can_take_sharding(rewriter: Rewriter, x: Instruction, new: Instruction) -> b
 
 
 def can_replace_caller(rewriter: Rewriter, x: Instruction, body: Computation) -> bool:
-    """Returns whether a copy of the root can take over the sharding and the origin of its caller.
+    """Returns whether a copy of the body's root can take over the sharding and the origin of `x`.
 
     The root must have the same sharding and origin, or none.
     """

@@ -36,7 +36,7 @@ from hlotool.verifier.suppressions import suppressed
 
 __all__ = ["rewrite_edits"]
 
-# A fix that needs more instructions or longer lines would make the text less readable.
+# A fix that exceeded these limits would make the text less readable.
 _MOST_NEW_INSTRUCTIONS = 3
 _LONGEST_LINE = 500
 _MOST_ELEMENTS = 100
@@ -48,9 +48,9 @@ def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
 
     The list is empty if no rewrite matches, or if the rewrite cannot be expressed as edits of the
     text. `names` lists rules, topics of rules, or the passes `cse` and `fold`. A new instruction is
-    written on the line of the old one. If an existing instruction has the same value, it is used
-    instead, and the line is removed; if the line has a comment, there are no edits. Instructions
-    that become unused are removed, too.
+    written on the line of the old instruction. If an existing instruction has the same value, it is
+    used instead, and the line is removed; if the line has a comment, there are no edits.
+    Instructions that become unused are removed, too.
     """
     x = faulty.instruction
     if x is None or any(d.severity == "error" for d in faulty.module.diagnostics):

@@ -22,7 +22,7 @@ _DEFAULTS = OptimizeOptions()
 
 
 class OptimizeError(HlotoolError):
-    """An option that names something the module does not have."""
+    """Raised if an option contains a name that does not occur in the module."""
 
     exit_code = 2
 
@@ -41,11 +41,11 @@ def optimize(
     names of passes, in one string or in several; the default is the pipeline of `-O2`. The passes
     are repeated until nothing changes. A number in braces limits the rounds of a pass, as in
     `fold,algsimp{max=3},dce`. `fast_math` enables rules that may change rounding, NaNs, infinities
-    or the signs of zeros: it names the flags that these rules may need, or is True for all flags
+    or the signs of zeros: it contains the flags that these rules may need, or is True for all flags
     except `precision`. The observer is called after each run of a pass.
 
     Raises PassError for an unknown pass, RuleError for an unknown flag, and OptimizeError if
-    `options.only` names a computation that the module does not have.
+    `options.only` contains the name of a computation that the module does not have.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) ROOT b = f32[2] negate(a) }")
@@ -66,7 +66,7 @@ def optimize(
 def run_specs(
     module: Module, specs: Sequence[PassSpec], options: OptimizeOptions = _DEFAULTS, observer: PassObserver | None = None
 ) -> OptimizedModule:
-    """Like `optimize`, for a list of passes that has already been parsed."""
+    """Does the same as `optimize`, but for a list of passes that has already been parsed."""
     _check_only(module, options)
     report = Report(options.bisect_limit)
     report.instructions_before = _size(module)

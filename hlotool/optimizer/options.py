@@ -21,8 +21,8 @@ FAST = "fast"
 FAST_MATH_GROUPS = {FAST: frozenset(FAST_MATH) - {"precision"}, "all": frozenset(FAST_MATH)}
 """Names of groups of flags: the flags that `--fast-math` sets if it has no value, and all flags.
 
-A program that converts to a narrower type and back usually wants the rounding, so `fast` does not
-include `precision`.
+A program that converts values to a narrower type and back usually needs the rounding, so `fast`
+does not include `precision`.
 """
 
 
@@ -33,9 +33,9 @@ class OptimizeOptions(Record):
     FAST_MATH). Constants larger than `max_constant_bytes` are not computed ahead of time, and loops
     with more than `max_unrolled_iterations` iterations are not unrolled. `only` contains the names
     of the computations to optimize; if it is empty, all are optimized. After `bisect_limit`
-    rewrites, nothing more is changed. `explain` records each rewrite. `explain_why_not` is the name
-    of an instruction; the reasons why rules leave it alone are recorded. `measures_time` records
-    the time that each rule takes.
+    rewrites, nothing more is changed. If `explain` is True, each rewrite is recorded.
+    `explain_why_not` is the name of an instruction; the reasons why rules leave it alone are
+    recorded. If `measures_time` is True, the time that each rule takes is recorded.
 
     >>> OptimizeOptions().max_constant_bytes
     1048576

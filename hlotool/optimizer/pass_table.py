@@ -74,7 +74,7 @@ _MODULE_SUMMARY = re.compile(r'"""(.*?)(?:"""|$)', re.MULTILINE)
 def meant_pass(word: str, names: list[str]) -> str | None:
     """Returns the pass that a user probably means by a name, or None.
 
-    The name may be misspelled, or be the name of the corresponding pass of XLA, MLIR or LLVM.
+    The name may be misspelled, or be the name of the corresponding pass in XLA, MLIR or LLVM.
 
     >>> meant_pass("tuple-simplifier", ["dce", "identities"]), meant_pass("HloDCE", ["dce"]), meant_pass("dec", ["dce"])
     ('identities', 'dce', 'dce')

@@ -1,4 +1,4 @@
-"""The interface of rules to a module: answers questions about uses, and inserts instructions."""
+"""The interface through which rules query the uses of instructions and insert new instructions."""
 
 from __future__ import annotations
 

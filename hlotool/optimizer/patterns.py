@@ -61,7 +61,7 @@ def orders(x: Instruction) -> Iterator[tuple[Instruction, Instruction]]:
 
 
 def with_constants_together(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
-    """Rewrites op(op(a, c1), c2) as op(a, op(c1, c2)), or returns None if `x` has another form.
+    """Rewrites op(op(a, c1), c2) as op(a, op(c1, c2)), or returns None if `x` has a different form.
 
     The operation must be commutative and associative.
     """

@@ -52,7 +52,7 @@ def apply_all_rules(context: Context) -> bool:
 
 
 class _LatePass:
-    """A pass whose module is only imported when it runs."""
+    """A pass whose module is imported only when the pass runs."""
 
     def __init__(self, module: str, function: str) -> None:
         self.module = f"hlotool.optimizer.{module}"
@@ -77,7 +77,7 @@ PIPELINES: dict[int, tuple[str, ...]] = {
 """The passes of each level, which are repeated until nothing changes."""
 
 DEFAULT_LEVEL = 2
-"""The level whose pipeline runs if no passes are named."""
+"""The level whose pipeline runs if no passes are given."""
 
 _MOST_ROUNDS = 20
 
@@ -174,7 +174,8 @@ def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObse
             if finished.get(spec.name) == context.progress or (spec.rounds is not None and number > spec.rounds):
                 continue
             # Rules have not looked at everything around their last rewrites. An instruction that a
-            # pass has erased may also have kept others in place through control dependencies.
+            # pass has erased may also have kept other instructions in place through control
+            # dependencies.
             may_go_on = has_rules or context.rewriter.has_control_dependencies
             result = _run(context, spec.name, number, run)
             if not (may_go_on and result.rewrites):

@@ -47,7 +47,7 @@ class Rule(Record):
     `opcodes` lists the opcodes of the instructions that the rule may replace; `flags` contains the
     fast-math flags that it needs. A rule without flags is exact: results are equal bit for bit,
     except for the payloads of NaNs. If `operands` is not empty, one of the instruction's operands
-    must have one of these opcodes; this is tested before the rule is called.
+    must have one of the opcodes in it; this is tested before the rule is called.
     """
 
     name: str
@@ -148,7 +148,7 @@ def location_of_failure(error: BaseException, function: Callable[..., object]) -
 
 
 def fast_math_flags(words: Iterable[str]) -> frozenset[str]:
-    """Returns the flags that words name directly or as groups. Raises RuleError for other words.
+    """Returns the flags given directly or as groups of flags. Raises RuleError for other words.
 
     >>> "arcp" in fast_math_flags(["fast"]), "precision" in fast_math_flags(["fast"]), "precision" in fast_math_flags(["all"])
     (True, False, True)

@@ -71,12 +71,12 @@ class WhyNot(Record):
 class Report:
     """The record of an optimization.
 
-    `statistics` maps rules to their statistics; it also has the number of rewrites of each pass
-    that applies no rules. `passes` maps passes to their runs, rewrites and time. `rewrites` lists
-    all rewrites if the options request it; `reasons` lists the reasons why rules and passes leave
-    the instruction named by `explain_why_not` alone. `remarks` lists facts that users should know,
-    such as a rule that does not stop firing. `instructions_before` and `instructions_after` count
-    the instructions of all computations.
+    `statistics` maps rules to their statistics; it also counts the rewrites of each pass that
+    applies no rules. `passes` maps passes to their runs, rewrites and time. `rewrites` lists all
+    rewrites if the options request them; `reasons` lists the reasons why rules and passes do not
+    change the instruction with the name in `explain_why_not`. `remarks` lists facts that users
+    should know, such as a rule that does not stop firing. `instructions_before` and
+    `instructions_after` count the instructions of all computations.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -93,7 +93,7 @@ class Report:
 
     @property
     def is_exhausted(self) -> bool:
-        """True if nothing more may be changed: at the limit, or if a rule did not stop firing."""
+        """True if nothing more may change: the limit is reached, or a rule did not stop firing."""
         return self.is_stopped or (self.limit is not None and self.count >= self.limit)
 
     def of(self, name: str) -> RuleStatistics:

@@ -28,7 +28,7 @@ __all__ = ["adapt", "refusal", "simplify"]
 _MOST_REWRITES = 20
 _MOST_IN_ANY_CASE = 100
 _FEW_USERS = 16
-# The candidates for instructions with more operands are not cached.
+# The candidate rules for instructions with more operands are not cached.
 _MOST_OPERANDS = 3
 
 _Candidate = tuple[Rule, Callable[[Instruction, PatternRewriter], Instruction | None], RuleStatistics]
@@ -103,8 +103,8 @@ def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, ins
 
     The result must have the shape of `x`. It must also have the same layout and sharding, unless it
     is a new instruction, which takes them over. Instructions that users' rules insert must be
-    valid. Instructions that hlotool's own rules insert always are, except in modules with layouts
-    that the rules do not know.
+    valid. Instructions that hlotool's own rules insert are always valid, except in modules with
+    layouts that the rules do not know.
     """
     if new is x:
         return "the result is the instruction itself"
@@ -124,7 +124,7 @@ def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, ins
 
 
 def adapt(rewriter: Rewriter, x: Instruction, new: Instruction) -> None:
-    """Gives an instruction the layout and the sharding of the one that it replaces.
+    """Gives an instruction the layout and the sharding of the instruction it replaces.
 
     An existing instruction already has the same layout and sharding; otherwise, `refusal` would
     have rejected it.

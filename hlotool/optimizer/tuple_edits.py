@@ -66,7 +66,7 @@ def keep_elements_of_tuple(rewriter: Rewriter, group: Instruction, kept: Sequenc
 
 
 def keep_elements_of_operand(rewriter: Rewriter, x: Instruction, number: int, kept: Sequence[int]) -> Sequence[Instruction]:
-    """Like `keep_elements_of_tuple`, for an operand, or for a copy of it if it has other users."""
+    """Applies `keep_elements_of_tuple` to an operand, or to a copy of it if it has other users."""
     group = x.operands[number]
     if rewriter.use_count(group) > 1 or rewriter.is_root(group):
         group = rewriter.insert_copy(group, before=x)

@@ -1,6 +1,6 @@
 """Explains why rules and passes leave an instruction alone.
 
-The rules are tried once more on a copy of the optimized module, including those that did not run.
+All rules, including those that did not run, are tried once more on a copy of the optimized module.
 This way, the answer distinguishes rules that would match from rules that would not.
 """
 
@@ -27,12 +27,12 @@ from hlotool.record import replace
 
 __all__ = ["UnknownInstructionError", "explain_why_not"]
 
-# Longer lists of names end with the number of omitted ones.
+# Longer lists of names end with the number of omitted names.
 _MOST_NAMES = 3
 
 
 class UnknownInstructionError(HlotoolError):
-    """The name of an instruction that the module does not have."""
+    """Raised if the module has no instruction with the requested name."""
 
     exit_code = 2
 
@@ -103,7 +103,7 @@ class _Trial:
         elif not self.context.is_optimized(computation):
             yield f"computation '{computation.name}' belongs to an asynchronous operation"
         if not self.context.is_valid_before(x):
-            yield "it is invalid, or one of its operands or their operands is"
+            yield "it, one of its operands, or one of their operands is invalid"
         others = (*x.control_predecessors, *rewriter.control_successors(x))
         if others:
             yield f"control dependencies order it relative to {_names(others)}"

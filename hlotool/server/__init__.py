@@ -1,4 +1,4 @@
-"""The language server: answers requests of editors about HLO files.
+"""The language server: answers editors' requests about HLO files.
 
 `server.py` contains the table of requests.
 """

@@ -1,7 +1,7 @@
 """Code actions: quick fixes, suppression comments and refactorings at a position.
 
-Listing actions is quick. The edits of an action are computed when it is chosen, if the editor
-supports that.
+Listing actions is quick. The edits of an action are computed when the action is chosen, if the
+editor supports that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Completion: opcodes, attributes, values, names in scope, and codes of rules in comments."""
+"""Completion: opcodes, attributes, values, names in scope, and rule codes in comments."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _scope(document: Document, statement: Statement, offset: int) -> list[Instru
 def _fitting(op: OpDef | None, operands: list[Instruction | None]) -> Callable[[Instruction], bool]:
     """Returns a function that decides whether an instruction may be the next operand.
 
-    The function makes only quick checks.
+    The function performs only quick checks.
     """
     if op is None:
         return lambda x: True

@@ -1,4 +1,4 @@
-"""Diagnostics of the parser and the verifier, converted to those of the protocol."""
+"""Parser and verifier diagnostics, converted to diagnostics of the protocol."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ def findings_in(document: Document, checks: Checks, is_cancelled: Callable[[], b
 def reported(document: Document, findings: Sequence[Finding]) -> list[types.Diagnostic]:
     """Converts findings to diagnostics of the protocol.
 
-    Each has notes as related information, tags, and a link to the documentation of its rule.
+    Each diagnostic has its notes as related information, tags, and a link to the documentation of
+    its rule.
     """
     shown = [_diagnostic(document, finding) for finding in findings[:_MOST_FINDINGS]]
     if len(findings) > _MOST_FINDINGS:
@@ -126,7 +127,7 @@ def _related(document: Document, module: ModuleText, d: Diagnostic) -> Iterator[
 
 
 def faded(document: Document, findings: Sequence[Finding]) -> list[types.Diagnostic]:
-    """Returns hints that fade out unnecessary code that findings count but do not mark.
+    """Returns hints that fade out the unnecessary code that is counted in findings but not marked.
 
     >>> from hlotool.workspace.settings import Settings
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[4] parameter(0) a = f32[4] negate(p) ROOT r = f32[4] sine(p) b = f32[4] abs(p) }")

@@ -45,7 +45,7 @@ _start_and_end = attrgetter("start", "end")
 
 
 def path_of(uri: str) -> str:
-    """Returns the file name of a URI, or the URI itself if it does not name a file.
+    """Returns the file name of a URI, or the URI itself if it does not refer to a file.
 
     >>> path_of("file:///tmp/a%20b.hlo"), path_of("untitled:Untitled-1")
     ('/tmp/a b.hlo', 'untitled:Untitled-1')
@@ -111,8 +111,8 @@ class ModuleText:
         """The errors that a strict parse of the source reports."""
         tolerated = self.module.diagnostics
         if all(d.severity == "error" for d in tolerated):
-            # The module contains nothing that only a strict parse refuses, so a strict parse has
-            # the same errors.
+            # The module contains nothing that only a strict parse refuses, so a strict parse
+            # would report the same errors.
             return list(tolerated)
         try:
             parse_source(self.source)
@@ -127,7 +127,7 @@ class ModuleText:
 
     @cached_property
     def callers(self) -> dict[Computation, list[Call]]:
-        """The calls of each called computation."""
+        """The calls to each called computation."""
         return callers(self.module)
 
     @cached_property
@@ -159,7 +159,7 @@ class ModuleText:
         return computation, x
 
     def instructions_between(self, start: int, end: int) -> Iterator[tuple[Computation, Instruction]]:
-        """Yields each instruction that overlaps a range of the source, after its computation."""
+        """Yields pairs of a computation and an instruction that overlaps a range of the source."""
         for computation in self.computations.nodes:
             if isinstance(computation, Computation) and computation.start < end and computation.end > start:
                 nested = self._instructions[computation]
@@ -210,8 +210,8 @@ class EditedRange(NamedTuple):
 class Document:
     """One version of a document.
 
-    `version` is the number that the client gave it, and `name` is the name of the file. `text` is
-    the client's text, with a replacement for each character that cannot be read.
+    `version` is the number that the client assigned to it, and `name` is the name of the file.
+    `text` is the client's text, with a replacement for each character that cannot be read.
     """
 
     def __init__(self, uri: str, text: str, version: int = 0, encoding: str = "utf-16", previous: Document | None = None) -> None:
@@ -269,7 +269,7 @@ class Document:
 
     @property
     def view(self) -> Document:
-        """The version of the document from which to answer while a user is typing.
+        """The version of the document from which to answer requests while a user is typing.
 
         For a large document whose modules have not been read yet, this is the last version that has
         been read. It has the positions of the current version, but its own offsets;

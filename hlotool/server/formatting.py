@@ -40,7 +40,7 @@ def format_range(document: Document, area: types.Range, config: str | None = Non
 def format_on_type(document: Document, position: types.Position, typed: str, config: str | None = None) -> list[types.TextEdit]:
     """Returns the edits that format the line just completed.
 
-    After a line break, this is the previous line. Otherwise, it is the line with the brace.
+    After a line break, this is the previous line. After a brace, it is the line with the brace.
     """
     line = _line(document, document.lines.offset(position)) - (typed == "\n")
     return _formatted(document, (line, line), config) if line >= 1 else []
@@ -56,7 +56,7 @@ def _formatted(document: Document, lines: tuple[int, int] | None, config: str | 
         width = settings_for(Path(document.name).parent, config=config).get("fmt", "width")
         after = format_text(document.text, FormatStyle(width), filename=document.name, lines=lines)
     except (HlotoolError, ValueError):
-        # The diagnostics say what is wrong.
+        # The diagnostics show what is wrong.
         return []
     return [document.edit(edit) for edit in changes_between(document.text, after)]
 

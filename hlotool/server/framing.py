@@ -12,10 +12,10 @@ from typing import BinaryIO
 
 __all__ = ["MessageReader"]
 
-# A header may directly follow the rest of a message.
+# A header may follow the rest of a message on the same line.
 _LENGTH = re.compile(rb"Content-Length:[ \t]*+(\d{1,18})[ \t]*+\r?\n\Z", re.IGNORECASE)
 # The first line of an HTTP request. Any web page can make a browser send arbitrary messages to a
-# port of this computer.
+# port on this computer.
 _HTTP = re.compile(rb"[A-Z]+ \S+ HTTP/[0-9.]+\r?\n\Z")
 # In bytes. Documents are at most 400 MB long, and escapes make them longer.
 _LARGEST = 2 << 30

@@ -1,6 +1,6 @@
 """Inlay hints: shapes, names of operands, numbers of iterations, and sizes.
 
-They appear inside a line, and show what the line leaves out.
+The hints appear inside a line, and show what the line leaves out.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def hints(document: Document, area: types.Range) -> list[types.InlayHint]:
 def _of(module: ModuleText, x: Instruction) -> Iterator[tuple[int, str, types.InlayHintKind, bool]]:
     """Yields the hints for an instruction.
 
-    Each is an offset, a label, a kind, and whether the label belongs to the word after it.
+    Each hint consists of an offset, a label, a kind, and whether the label belongs to the word
+    after it.
     """
     text, kinds = module.source.text, types.InlayHintKind
     opcode = locate(text, x.start, x.end, _OPCODE)

@@ -23,7 +23,7 @@ RUN, DIFF = "hlotool.run", "hlotool.diff"
 GRAPH, SHOW_GRAPH = "hlotool.graph", "hlotool.showGraph"
 """Commands with a position as a second argument.
 
-The first returns an HTML page as its response, and the second has the editor open the page.
+The command GRAPH returns an HTML page as its response, and SHOW_GRAPH has the editor open the page.
 """
 
 # Editors show a lens without a command as text.
@@ -67,7 +67,7 @@ def _commands(document: Document) -> Iterator[types.Command]:
 
 
 def previous_dump(name: str) -> str | None:
-    """Returns XLA's previous dump of the same module in the same folder; None if there is none."""
+    """Returns XLA's dump of the same module before the dump `name`; None if the folder has none."""
     dump = dump_name(name)
     if dump is None:
         return None

@@ -34,10 +34,10 @@ class Part(NamedTuple):
     """A part of an instruction or of a computation's header.
 
     `kind` is "name", "opcode", "shape", "operand", "attribute", "called" (a name in the value of an
-    attribute), "instruction" (any other part of it), "computation" (a computation's name), or
-    "parameter" (in a signature). `span` consists of offsets in the module's source. `target` is the
-    instruction or computation that a name refers to, and `attribute` is the name of an
-    attribute.
+    attribute), "instruction" (any other part of an instruction), "computation" (a computation's
+    name), or "parameter" (in a signature). `span` consists of offsets in the module's source.
+    `target` is the instruction or computation that a name refers to, and `attribute` is the name of
+    an attribute.
     """
 
     kind: str
@@ -58,7 +58,7 @@ def _is_in(offset: int, span: Span) -> bool:
 
 
 def part_at(document: Document, position: types.Position) -> Part | None:
-    """Returns the part at a position; None outside of instructions and headers of computations.
+    """Returns the part at a position; None outside of instructions and computation headers.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
     >>> part = part_at(document, types.Position(0, 55))

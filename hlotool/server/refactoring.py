@@ -60,7 +60,7 @@ def inline(module: ModuleText, x: Instruction) -> list[Edit]:
 
 
 def extract(module: ModuleText, computation: Computation, chosen: Sequence[Instruction]) -> list[Edit]:
-    """Returns the edits that move instructions into a computation of their own, and call it.
+    """Returns the edits that move instructions into a new computation, and insert a call to it.
 
     Raises EditError if the instructions cannot be extracted.
     """
@@ -110,9 +110,9 @@ def _extract(rewriter: Rewriter, inside: list[Instruction]) -> None:
 
 
 def _edits(module: ModuleText, change: Callable[[Rewriter, Copies], None]) -> list[Edit]:
-    """Returns the edits of a module's source that make a change.
+    """Returns the edits of a module's source that carry out a change.
 
-    Raises EditError if the change cannot be made by edits of whole lines.
+    Raises EditError if the change cannot be expressed as edits of whole lines.
     """
     before = module.module
     if any(d.severity == "error" for d in before.diagnostics):
@@ -268,7 +268,7 @@ class _Lines:
 def _typical(computation: Computation) -> Instruction:
     """Returns the instruction that best shows how a computation is written.
 
-    An array with dimensions is preferred, since it may have a layout, and then an instruction with
-    operands.
+    An instruction whose result is an array with dimensions is preferred, since its shape may have a
+    layout. Among equally good instructions, one with operands is preferred.
     """
     return max(computation.instructions, key=lambda x: (x.start >= 0, x.shape.is_array and x.shape.rank > 0, bool(x.operands)))

@@ -53,7 +53,7 @@ def _check(part: Part, target: Instruction | Computation, name: str, spans: list
     text = part.module.source.text
     is_bare = any(text[start - 1 : start] != "%" for start, _ in spans)
     if _WORD.fullmatch(name) is None:
-        raise EditError(f"'{name}' is not a name: names have letters, digits, and '_', '.' and '-', and do not begin with a digit")
+        raise EditError(f"'{name}' is not a name: names contain only letters, digits, '_', '.' and '-', and do not begin with a digit")
     if not is_legal_name(name) or (is_bare and name in patterns().reserved):
         raise EditError(f"'{name}' cannot be a name, since it has a meaning of its own")
     if name == target.name:
@@ -72,7 +72,7 @@ def _check(part: Part, target: Instruction | Computation, name: str, spans: list
 
 
 def _refuse_unread(part: Part, target: Instruction | Computation) -> None:
-    """Raises EditError if lines that could not be read name the target."""
+    """Raises EditError if lines that could not be read contain the target's name."""
     text, start, end = part.module.source.text, 0, len(part.module.source.text)
     if isinstance(target, Instruction):
         start, end = part.computation.start, part.computation.end

@@ -38,7 +38,7 @@ __all__ = ["HloServer", "serve"]
 
 Answer = TypeVar("Answer")
 # The shortest and the longest time, in seconds, between the last edit and the check of a document.
-# It is longer if the last check took longer.
+# This time is longer if the last check took longer.
 _SHORTEST_DELAY = 0.2
 _LONGEST_DELAY = 2.0
 # Seconds after the last edit until garbage is collected.
@@ -47,7 +47,7 @@ _GARBAGE = "garbage"
 
 
 class RequestFailedError(JsonRpcException):
-    """Raised if a request cannot be fulfilled; the message says why."""
+    """Raised if a request cannot be fulfilled; the message gives the reason."""
 
     CODE = types.LSPErrorCodes.RequestFailed.value
 
@@ -153,7 +153,7 @@ class HloServer(LanguageServer):
         _register(self)
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Logs an error outside of requests at the client, or answers an invalid message."""
+        """Sends an error outside of requests to the client's log, or answers an invalid message."""
         if source is JsonRpcException:
             cast("HloProtocol", self.protocol).refuse(error)
             return
@@ -263,7 +263,8 @@ class HloServer(LanguageServer):
 class Request(NamedTuple):
     """A request about a document: its method, the function that answers it, and its options.
 
-    With `in_thread`, the request may take a long time, and other requests are answered meanwhile.
+    If `in_thread` is True, the request may take a long time, and other requests are answered
+    meanwhile.
     Answers that are only shown come from the view of a document, which is available at once.
     Answers that change the document wait until it has been read.
     """

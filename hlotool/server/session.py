@@ -22,7 +22,8 @@ class ClientOptions(NamedTuple):
     """The options of a client: rules, and a settings file to use for all documents.
 
     The rules take precedence over rules in settings files. `shows_output` is True if the output of
-    commands is shown as messages; clients that show it themselves turn this off.
+    commands is shown as messages; clients that show the output themselves turn this
+    option off.
     """
 
     choice: RuleChoice = RuleChoice()

@@ -180,7 +180,7 @@ def _selection(document: Document, position: types.Position) -> types.SelectionR
     kept: list[Span] = []
     for span in spans:
         outer = kept[-1] if kept else span
-        # Each must be inside the previous one.
+        # Each range must be inside the previous one.
         if outer[0] <= span[0] <= at <= span[1] <= outer[1] and (not kept or span != outer):
             kept.append(span)
     found: types.SelectionRange | None = None

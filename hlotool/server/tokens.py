@@ -37,7 +37,7 @@ _TOKEN = re.compile(
 )
 _AFTER = re.compile(r"[ \t]*+(?P<mark>[=({:]?+)(?P<space>[ \t]?+)")
 # The largest range, in characters, for which tokens are returned. Editors that cannot request a
-# range get only the beginning of a longer document.
+# range get tokens only for the beginning of a longer document.
 _MOST_CHARACTERS = 400_000
 
 Token = tuple[int, int, int, int]

@@ -63,7 +63,7 @@ class Baseline:
         self.files: set[str] = set()
 
     def without_known(self, result: Checked) -> Checked:
-        """Returns the result without known findings. Among equal findings, the first are hidden."""
+        """Returns the result without known findings. Of equal findings, the first ones are hidden."""
         if result.failure is None:
             self.files.add(_relative(result.name, self.folder))
         findings = [finding for finding in result.findings if not self._hides(finding)]

@@ -44,14 +44,14 @@ _MOST_ERRORS = 3
 # The modules of the two files that were read last, so that each file of a pass-by-pass dump is
 # parsed only once.
 _recent: list[tuple[str, InputForm, list[Module]]] = []
-# Sketches by the digest of a file, since most files in two folders are equal.
+# Sketches by the digest of a file, since most files in one folder equal files in the other.
 _sketches: dict[tuple[str, InputForm], list[Sketch]] = {}
 # Modules that could not be read, so that each is tried only once.
 _unreadable: set[tuple[ModuleLocation, InputForm]] = set()
 
 
 class ModuleLocation(NamedTuple):
-    """The location of a module: a file, and its number there, or None for the only module."""
+    """A module's location: its file, and its number there, or None if it is the only module."""
 
     file: str
     number: int | None = None
@@ -259,8 +259,8 @@ def _compare_with_earlier(file: str, number: int, files: Sequence[str], request:
 def _first_readable(locations: Iterator[ModuleLocation], form: InputForm) -> tuple[ModuleLocation, Module] | tuple[None, None]:
     """Returns the location of the first module that can be read, and the module.
 
-    Returns None, None if there is none. A module that cannot be read is reported when its own
-    changes are requested.
+    Returns None, None if no module can be read. A module that cannot be read is reported when its
+    own changes are requested.
     """
     for location in locations:
         if (location, form) not in _unreadable:

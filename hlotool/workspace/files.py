@@ -31,7 +31,7 @@ _HLO = re.compile(rf"(?:\xef\xbb\xbf)?{TRIVIA}(?:[IWEF]\d{{4}} [^\]\n]*+\] ?)?+H
 
 
 class Remark(NamedTuple):
-    """A message about the choice of files; a failure means that a file or folder is unreadable."""
+    """A message about the choice of files; `is_failure` is True if something is unreadable."""
 
     message: str
     is_failure: bool
@@ -50,8 +50,8 @@ class FileChoice(NamedTuple):
 
     Options that are not set are taken from the settings of each file or folder. Patterns are shell
     patterns, and match names or paths. Patterns for paths in a settings file are relative to the
-    folder of that file. Those in `include` and `exclude` here are relative to the folder in the
-    arguments, or to the working directory.
+    folder of that file. Patterns for paths in the fields `include` and `exclude` are relative to
+    the folder in the arguments, or to the working directory.
     """
 
     include: tuple[str, ...] = ()
@@ -235,7 +235,7 @@ def _is_regular(path: str) -> bool:
 
 
 def names_from(path: str) -> list[str]:
-    """Returns the file names in a list, separated by line breaks or NUL characters.
+    """Returns the file names in a list, in which line breaks or NUL characters separate names.
 
     The path `-` means standard input. Raises HlotoolError if the list cannot be read.
     """

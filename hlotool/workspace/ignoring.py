@@ -1,7 +1,7 @@
 """Git's ignore files: finds the files and folders that git ignores, without running git.
 
 Git itself is not run, since a repository may come from an untrusted source, and its configuration
-can name programs for git to run. The patterns cannot be trusted either, so they are matched in
+can specify programs for git to run. The patterns cannot be trusted either, so they are matched in
 linear time.
 """
 

@@ -59,7 +59,7 @@ def check_writable(file: str, before: str, *, action: str = "rewrite", instead: 
 def _reason_not_to_write(file: str, before: str) -> str:
     status = file_status(file)
     if status is None:
-        # The attempt to write the file reports why.
+        # The attempt to write the file will report the reason.
         return ""
     if not stat.S_ISREG(status.st_mode):
         return "it is not a regular file"

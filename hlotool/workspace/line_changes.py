@@ -52,7 +52,7 @@ def line_changes(before: Sequence[str], after: Sequence[str]) -> Iterator[LineCh
 
 
 def _anchors(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Returns the positions of lines that occur once in each sequence, without moved lines."""
+    """Returns the positions of lines that occur once in each sequence, except for moved lines."""
     counts, other_counts = Counter(before), Counter(after)
     positions = {line: k for k, line in enumerate(after) if other_counts[line] == 1}
     pairs = [(k, positions[line]) for k, line in enumerate(before) if counts[line] == 1 and line in positions]
@@ -72,7 +72,7 @@ def _between(before: Sequence[str], after: Sequence[str], i: int, j: int, last: 
 
 
 def _next_equal(before: Sequence[str], after: Sequence[str], i: int, j: int, last: int, new_last: int) -> tuple[int, int]:
-    """Returns the nearest positions after `i` and `j` with the same line.
+    """Returns the nearest positions of equal lines, from `i` and `j` on.
 
     If there are none, returns the ends of the search.
     """

@@ -1,4 +1,4 @@
-"""Rewrites of the optimizer as fixes for lints, used by `verifier.fixing`."""
+"""Optimizer rewrites as fixes for lints, used by `verifier.fixing`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["rewrite_edits"]
 
 
 def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> Iterable[Edit]:
-    """Returns the edits that apply one of these rewrites at the instruction of a finding."""
+    """Returns the edits that apply one of the named rewrites to the instruction of a finding."""
     # Imported on use, since few findings need the optimizer, and with it NumPy.
     edits: Iterable[Edit] = import_module("hlotool.optimizer.lint_fixes").rewrite_edits(faulty, names)
     return edits

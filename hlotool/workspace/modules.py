@@ -74,7 +74,7 @@ def modules_or_error(text: str, name: str, form: InputForm) -> tuple[list[Module
 def only_module(modules: Sequence[Module], name: str, needs_one: str) -> Module:
     """Returns the only module of a file.
 
-    Raises HlotoolError if there are several; `needs_one` says why there must be only one.
+    Raises HlotoolError if there are several; `needs_one` is the reason why there must be only one.
 
     >>> import hlotool
     >>> text = "HloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }\\n// -----\\nHloModule b\\nENTRY e { ROOT p = f32[] parameter(0) }"

@@ -33,7 +33,7 @@ _MOST_ITERATIONS = 100_000
 
 
 class CheckFailure(HlotoolError):
-    """Raised if a self-check of the optimization fails. Nothing is written then."""
+    """Raised if a self-check of the optimization fails. In that case, nothing is written."""
 
     exit_code = 3
 
@@ -79,7 +79,7 @@ class ModuleRecord(NamedTuple):
 
 
 class Optimized(NamedTuple):
-    """The modules of a file, printed before and after the optimization, and any parse errors."""
+    """The printed modules of a file before and after the optimization, and any parse errors."""
 
     before: list[str]
     after: list[str]

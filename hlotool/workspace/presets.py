@@ -16,7 +16,8 @@ __all__ = ["PRESETS", "Preset"]
 class Preset(NamedTuple):
     """A selection of codes, and fields of `VerifyModes`.
 
-    `select` replaces the default codes, `extend_select` is added to them, and `ignore` is removed.
+    `select` replaces the default codes. The codes in `extend_select` are added to the selection,
+    and the codes in `ignore` are removed from it.
 
     >>> PRESETS["tpu"].modes
     {'target': 'tpu'}

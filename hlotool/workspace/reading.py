@@ -65,7 +65,7 @@ def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
 
     Raises HlotoolError if the input cannot be read.
     """
-    # Imported on use: the modules that decompress files would cost every --help 3 ms.
+    # Imported on use: the modules that decompress files would delay every --help by 3 ms.
     files = import_module("hlotool.text.source.files")
     if name != STDIN:
         return name, files.read_text(name, max_bytes=_max_size)

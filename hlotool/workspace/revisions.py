@@ -1,9 +1,9 @@
 """Finds the files of a git repository that have changed since a commit.
 
-The repository may come from an untrusted source, and its configuration can name programs for git to
-run when it fetches, examines, filters or shows files. So git is used only to look up a commit and
-trees, which needs none of these programs, and everything that could start one is turned off. This
-module compares the files itself.
+The repository may come from an untrusted source, and its configuration can specify programs for git
+to run when it fetches, examines, filters or shows files. So git is used only to look up a commit
+and trees, which needs none of these programs, and everything that could start one is turned off.
+This module compares the files itself.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _PATIENCE = 60
 # In bytes: the memory that git may allocate. Packs are mapped, and do not count.
 _MEMORY = 2 << 30
 _SHA1_LENGTH = 40
-# These take precedence over the configuration of the repository.
+# These settings take precedence over the configuration of the repository.
 _SETTINGS = {
     "core.alternateRefsCommand": "", "core.askPass": "", "core.editor": "false", "core.fsmonitor": "false", "core.gitProxy": "",
     "core.hooksPath": os.devnull, "core.pager": "cat", "core.sshCommand": "false", "credential.helper": "", "diff.external": "",
     "gpg.program": "false", "gpg.ssh.program": "false", "gpg.x509.program": "false", "log.showSignature": "false",
     "protocol.allow": "never", "sequence.editor": "false", "submodule.recurse": "false",
 }  # fmt: skip
-# The user's own configuration still applies: it is trusted, and says whose repositories git may
-# read.
+# The user's own configuration still applies: it is trusted, and determines whose repositories
+# git may read.
 _ENVIRONMENT = {
     # No protocol has this name, so nothing is fetched, not even by versions of git that do not know
     # the next variable.
@@ -126,7 +126,7 @@ def _memory_limiter() -> Callable[[], None] | None:
 
 
 def _own_hashes(path: Path, expected: str) -> Iterator[str]:
-    """Yields the hashes that git may give to a file: unchanged, and with its line ends converted.
+    """Yields the hashes that git may have for a file: with its line ends unchanged, or converted.
 
     Yields nothing for a file that cannot be read.
     """

@@ -54,7 +54,7 @@ class RuleChoice(NamedTuple):
     def checks_for(self, name: str, settings: Settings) -> Checks:
         """Returns the rules and modes for the file `name`.
 
-        Raises SettingsError if the settings name rules that do not exist.
+        Raises SettingsError if the settings contain names of rules that do not exist.
         """
         preset = PRESETS[self.preset_for(settings)]
         select = settings.get("lint", "select")
@@ -89,7 +89,7 @@ def _setting(settings: Settings, key: str) -> Any:
 
 
 def _ignores_for(name: str, settings: Settings) -> list[str]:
-    """Returns the codes that the settings ignore in a file.
+    """Returns the codes to ignore in a file according to the settings.
 
     Patterns match the name of the file, or its path relative to the settings file.
     """

@@ -51,7 +51,7 @@ class Settings(NamedTuple):
         return self.values.get(table, {}).get(key)
 
     def path(self, table: str, key: str) -> str | None:
-        """Returns the path of the file that a key names; None if the key is not set.
+        """Returns the path in the value of a key; None if the key is not set.
 
         The file may not exist yet. Raises SettingsError unless it is a regular file below the
         folder of the settings file: settings may come from untrusted sources, and commands read and
@@ -72,7 +72,7 @@ _NO_SETTINGS = Settings({}, None)
 def _reason_to_refuse(name: str, folder: str) -> str:
     """Returns the reason why a path in settings may not be used; empty if it may.
 
-    `folder` is the folder of the settings.
+    `folder` is the folder of the settings file.
     """
     if PurePath(name).anchor:
         return "is an absolute path"
@@ -194,7 +194,7 @@ def _shown(value: Any) -> str:
         text = repr(value)
     except ValueError:
         # Python does not convert integers of more than 4,300 digits to decimal; in a settings file,
-        # they can be hexadecimal.
+        # such integers can be written in hexadecimal.
         return "a number with thousands of digits"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 

@@ -51,7 +51,7 @@ def in_order(
 
 
 def _workers(jobs: int, files: Sequence[str]) -> int:
-    # Other processes cannot read this one's standard input.
+    # Other processes cannot read the standard input of this process.
     if STDIN in files or not _can_be_safe():
         return 1
     if jobs:
@@ -63,7 +63,8 @@ def _workers(jobs: int, files: Sequence[str]) -> int:
 class _Team:
     """A team of processes.
 
-    Each has a connection over which it receives the numbers of files and returns the results.
+    Each process has a connection over which it receives the numbers of files and returns the
+    results.
     """
 
     def __init__(self, work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], lost: Callable[[str, str], Any]) -> None:
@@ -111,7 +112,7 @@ class _Team:
             connection.close()
             return
         self.members[connection] = process, self.next
-        # If the process has died, that is noticed when its result is received.
+        # The death of a process is noticed when its result is received.
         with contextlib.suppress(OSError):
             connection.send(self.next)
         self.next += 1
@@ -174,7 +175,7 @@ def _safe_path() -> Iterator[None]:
 
     This includes the servers and trackers that multiprocessing starts with the first process.
     Otherwise, modules in the working directory, which may come from untrusted sources, would take
-    precedence over those of Python. Forked processes are not affected.
+    precedence over Python's own modules. Forked processes are not affected.
     """
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
@@ -194,7 +195,7 @@ def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], co
     """Processes the files whose numbers arrive."""
     limit_input_size(max_size)
     signal = import_module("signal")
-    # Ctrl-C reaches all processes of a terminal; the parent ends this one.
+    # Ctrl-C reaches all processes of a terminal; the parent ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _terminated)
     if hasattr(signal, "pthread_sigmask"):
@@ -216,6 +217,6 @@ def _terminated(number: int, frame: object) -> None:
 
 def _watch() -> None:
     """Ends the process if its parent was killed, and could not end the process itself."""
-    # The operating system's parent of this process may be a fork server, which keeps running.
+    # To the operating system, the parent may be a fork server, which keeps running.
     import_module("multiprocessing").parent_process().join()
     os._exit(1)

@@ -27,7 +27,7 @@ class WriteError(HlotoolError):
 def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> None:
     """Raises WriteError if an output file is one of the inputs or another output.
 
-    Files are recognized even if their names differ. None stands for no file.
+    A file is recognized even under a different name. None stands for no file.
     """
     read = [name for name in inputs if name is not None and name != STDIN]
     written: list[str] = []
@@ -78,8 +78,8 @@ def replace_file(path: str, content: str | bytes) -> None:
 
 
 def _replace(target: Path, data: bytes, before: os.stat_result | None) -> None:
-    # In the same folder, since a rename is atomic only within one file system. The random part
-    # avoids conflicts with files that a killed process has left.
+    # The temporary file is in the same folder, since a rename is atomic only within one file
+    # system. The random part avoids conflicts with files that a killed process has left.
     temporary = target.with_name(f".{target.name[:200]}.{os.urandom(6).hex()}.tmp")
     _temporaries.add(temporary)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
@@ -117,7 +117,7 @@ def _copy_attributes(target: Path, temporary: Path, before: os.stat_result) -> N
                 os.chown(temporary, before.st_uid, before.st_gid)
             except PermissionError as error:
                 raise OSError(errno.EPERM, "it belongs to another user, and rewriting it would change its owner") from error
-    # After chown, which clears the setuid and setgid bits.
+    # The mode is set after chown, which clears the setuid and setgid bits.
     temporary.chmod(stat.S_IMODE(before.st_mode))
     if hasattr(os, "listxattr"):
         for name in os.listxattr(target):

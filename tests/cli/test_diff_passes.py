@@ -157,7 +157,7 @@ def test_several_modules(cli, dumps):
         assert cli("diff", "--passes", folder, "--module", name).stdout.startswith("jit_g (module_0012)")
     unknown = cli("diff", "--passes", folder, "--module", "jit_k")
     assert (unknown.exit_code, unknown.stdout) == (2, "")
-    assert "no dump is of a module named 'jit_k'; did you mean 'jit_" in unknown.stderr
+    assert "no dump contains a module named 'jit_k'; did you mean 'jit_" in unknown.stderr
 
 
 def test_files_with_other_naming_schemes(cli, dumps):

@@ -26,13 +26,14 @@ _LARGEST_COPY = 64
 def simplify_arguments(context: Context) -> bool:
     """call(a, a, 1), to_apply=f -> call(a), to_apply=g, where g reads one parameter twice
 
-    The two arguments must be equal in all calls of f. Constants that all callers pass are copied
+    The two arguments must be equal in all calls to f. Constants that all callers pass are copied
     into the computation, and elements of the result that no caller takes are removed. Parameters
     that are no longer used are left to the pass 'dce', except those of fusions, which are removed
     at once.
     """
     before = context.report.count
-    # Callers come first: what they pass and need determines how their callees can be simplified.
+    # Callers come first, since the arguments that they pass and the results that they need
+    # determine how their callees can be simplified.
     for computation in reversed(context.computations()):
         callers = context.rewriter.callers(computation)
         if not callers or not all(map(_is_changeable, callers)):
@@ -48,7 +49,8 @@ def simplify_arguments(context: Context) -> bool:
 def _is_changeable(caller: Instruction) -> bool:
     """Returns whether a caller's operands and results may change.
 
-    A caller with a backend_config is left alone, since the configuration may name them by number.
+    A caller with a backend_config is left alone, since the configuration may refer to them by
+    number.
     """
     return has_changeable_signature(caller) and not caller.backend_config
 

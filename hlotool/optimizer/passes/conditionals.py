@@ -39,9 +39,9 @@ def simplify_conditionals(context: Context) -> bool:
 
 
 def _simplify_each_conditional(context: Context) -> None:
-    # Here, outer conditionals come first, since they determine which results of inner ones are
-    # needed. In the second loop, inner ones come first, since they must become selects before outer
-    # ones can.
+    # Here, outer conditionals come first, since they determine which results of inner conditionals
+    # are needed. In the second loop, inner conditionals come first, since an outer conditional can
+    # become a select only after they have.
     for computation in reversed(context.computations()):
         for x in _conditionals(context, computation):
             _remove_unneeded_results(context, x)
@@ -164,7 +164,7 @@ class _Selects:
         self.branches = branches
         results = [_results(branch.root) for branch in branches]
         self.pairs = {k: (results[0][k], results[1][k]) for k in indices}
-        # The instructions outside the branches whose values both branches return.
+        # The results that are the same in both branches, as instructions outside the branches.
         self.common = {k: branches[0].outer(a) for k, (a, b) in self.pairs.items() if branches[0].outer(a) is branches[1].outer(b)}
         self.selected = {k: pair for k, pair in self.pairs.items() if k not in self.common}
         shapes = [result.shape for pair in self.selected.values() for result in pair]
@@ -182,10 +182,10 @@ class _Selects:
         return all(can_take_sharding(rewriter, y, self.common[k]) for y, k in replaced.items() if k in self.common)
 
     def removed(self, context: Context) -> int:
-        """Returns the number of instructions that disappear.
+        """Returns the number of instructions that the selects make unnecessary.
 
-        These are the conditional, the branches, tuples that are used only as their operands, and
-        the get-tuple-elements of the result.
+        These are the conditional, the branches, tuples that are used only as operands of the
+        conditional, and the get-tuple-elements of the result.
         """
         rewriter = context.rewriter
         inside = sum(y.op.name != "parameter" for branch in self.branches for y in branch.all)

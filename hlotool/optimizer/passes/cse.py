@@ -65,7 +65,8 @@ class _Keys:
         self._frozen = ComputationClasses(context.module).frozen
 
     def of(self, x: Instruction) -> Any:
-        # Instructions whose value may differ each time have an effect, and never get here.
+        # An instruction whose value may differ each time counts as having an effect, and never gets
+        # here.
         if x.op.name == "constant" and x.immediate.elided:
             return x
         operands = tuple([id(y) for y in x.operands])

@@ -1,7 +1,7 @@
 """Expanders: passes that replace an opcode with several simpler ones, for small backends.
 
-Such backends may lack the opcode. Expanders run only if they are named, since they make modules
-larger.
+Such backends may lack the opcode. Expanders run only if they are requested by name, since
+they make modules larger.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _compare(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
 
 
 def _order_key(a: Instruction, integer: str, rewriter: PatternRewriter) -> Instruction:
-    """Returns integers that are ordered like floats in the total order.
+    """Returns integers that are ordered like the floats of `a` in their total order.
 
     These are the bits of the floats; if the sign bit is set, all other bits are inverted.
     """
@@ -153,7 +153,7 @@ def _order_key(a: Instruction, integer: str, rewriter: PatternRewriter) -> Instr
 def expand_logistics(context: Context) -> bool:
     """logistic(a) -> divide(1, add(1, exponential(negate(a)))), with --fast-math=afn
 
-    XLA expands `logistic` in the same way, so its results have the rounding of these operations.
+    XLA expands `logistic` in the same way, so XLA's results have the rounding of these operations.
     """
     return expand(context, "expand-logistic", {"logistic": _logistic}, frozenset({"afn"}))
 
@@ -162,7 +162,7 @@ def _logistic(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     shape = x.shape
     if x.operands[0].shape.element_type != shape.element_type:
         return None
-    # For complex types, this raises CannotBuildError, so they are not expanded.
+    # For complex types, this call raises CannotBuildError, so complex logistics are not expanded.
     one = rewriter.number(shape, 1)
     power = rewriter.add("exponential", [rewriter.add("negate", x.operands, shape)], shape)
     return rewriter.add("divide", [one, rewriter.add("add", [one, power], shape)], shape)

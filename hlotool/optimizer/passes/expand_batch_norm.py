@@ -24,8 +24,8 @@ def expand_batch_norms(context: Context) -> bool:
     """batch-norm-inference(a, ...) -> add(multiply(subtract(a, m), multiply(s, rsqrt(v + e))), o)
 
     Here, `m` is the mean, `s` the scale, `v` the variance, `e` epsilon and `o` the offset. Training
-    and gradients are expanded in the same way, with sums for the mean and the variance. This needs
-    --fast-math=afn, since rounding may change.
+    and gradients are expanded in the same way, with sums for the mean and the variance. The pass
+    needs --fast-math=afn, since rounding may change.
     """
     # The computations that add two elements, by element type.
     reducers: dict[str, Computation] = {}

@@ -19,7 +19,8 @@ def expand_dots(context: Context) -> bool:
     """dot(a, b) -> reshape(dot(a', b')), where a' and b' are batches of matrices
 
     Batch dimensions come first, and one dimension of each matrix is contracted. As in XLA's
-    DotDecomposer, `a'` has its free dimensions before the contracting one, and `b'` after it.
+    DotDecomposer, the free dimensions of `a'` come before the contracting dimension, and
+    the free dimensions of `b'` come after it.
     """
     return expand(context, "expand-dot", {"dot": _dot})
 

@@ -48,8 +48,8 @@ Expansion = Callable[[list[Computation], Instruction, PatternRewriter], Instruct
 def _expand(context: Context, name: str, opcode: str, expansion: Expansion) -> bool:
     created: list[Computation] = []
     changed = expand(context, name, {opcode: partial(expansion, created)})
-    # Refused expansions leave computations behind. They are erased in reverse order, since callers
-    # are created after their callees.
+    # Refused expansions leave computations behind. These computations are erased in reverse order,
+    # since callers are created after their callees.
     for computation in reversed(created):
         if not context.rewriter.caller_count(computation):
             context.rewriter.erase_computation(computation)
@@ -59,7 +59,7 @@ def _expand(context: Context, name: str, opcode: str, expansion: Expansion) -> b
 class _Indices:
     """The index vectors of a gather or a scatter, as the rows of a matrix.
 
-    Each operand dimension uses one column of the matrix, or none.
+    Each operand dimension uses one column of the matrix, or no column.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class _Loop:
         return self.add("reshape", [part], scalar)
 
     def run(self, changed: Sequence[Instruction]) -> Instruction:
-        """Inserts the loop at the rewriter, with these values as the next state."""
+        """Inserts the loop; `changed` contains the values of the arrays in the next state."""
         following = self.add("add", [self.counter, self.number(_COUNTER, 1)], _COUNTER)
         self.module_rewriter.set_root(self.add("tuple", [following, *changed], self.shape))
         self.module_rewriter.flush()
@@ -214,7 +214,7 @@ def _scatter(created: list[Computation], x: Instruction, rewriter: PatternRewrit
 
 
 def _fits(loop: _Loop, starts: Sequence[Instruction], window: Sequence[int], shape: Shape, indices: _Indices) -> Instruction:
-    """Returns an array of the window's sizes: true if this iteration's window is in bounds.
+    """Returns a pred array of the window's sizes, all true if this iteration's window is in bounds.
 
     Windows that are out of bounds are skipped.
     """

@@ -20,7 +20,8 @@ __all__ = ["fold_constants"]
 
 # The limit is low, since a loop that cannot be folded is run again in each round of the pipeline.
 _OPTIONS = RunOptions(max_iterations=1000)
-# The maximum work for each instruction to fold, in elements. It takes a few tenths of a second.
+# The maximum work for each instruction to fold, in elements. This much work takes a few tenths of a
+# second.
 _MOST_WORK = 1 << 26
 # A result with at most this many elements may have more elements than the constants that it depends
 # on. The second limit is for broadcasts.
@@ -38,8 +39,8 @@ def fold_constants(context: Context) -> bool:
     before, fixed = context.report.count, FixedValues()
     for computation in context.computations():
         while _fold_all(context, computation, fixed):
-            # Erasing a folded instruction may remove control dependencies that kept others from
-            # being folded.
+            # Erasing a folded instruction may remove control dependencies that kept other
+            # instructions from being folded.
             pass
     return context.report.count > before
 
@@ -62,8 +63,8 @@ def _fold_all(context: Context, computation: Computation, fixed: FixedValues) ->
             elif _is_compact(x) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
                 known[x] = 0
             continue
-        # The first operand is tested separately, since most instructions depend on more than
-        # constants.
+        # The first operand is tested separately for speed, since it is not constant in most
+        # instructions.
         if x.operands[0] not in known or not all(operand in known for operand in x.operands):
             continue
         if context.report.is_exhausted:

@@ -18,9 +18,9 @@ def inline_calls(context: Context) -> bool:
     before = context.report.count
     if context.module.is_scheduled:
         return False
-    # For each computation, the decision to inline all of its calls or none, made at the first call.
+    # For each computation, whether all calls to it are inlined; decided at the first call.
     decisions: dict[Computation, bool] = {}
-    # Callees come first, so the calls in a body have been inlined before the body itself is.
+    # Callees come first, so the calls in a body are inlined before the body itself is inlined.
     for computation in context.computations():
         for x in context.instructions(computation):
             if x.op.name == "call" and _is_inlinable(context, x, decisions) and _allows(context, x):
@@ -53,7 +53,7 @@ def _may_be_copied(context: Context, body: Computation) -> bool:
 
 
 def _added_instructions(context: Context, body: Computation, callers: tuple[Instruction, ...]) -> int:
-    """Returns the number of instructions that inlining all calls of a computation would add."""
+    """Returns the number of instructions that inlining all calls to a computation would add."""
     rewriter = context.rewriter
     instructions = [y for y in context.instructions(body) if y.op.name != "parameter"]
     # Copies of the same constant in one computation will be merged, and so will copies of iotas and

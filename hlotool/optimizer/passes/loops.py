@@ -35,7 +35,7 @@ def simplify_loops(context: Context) -> bool:
 
     Constants that the loop does not change are copied to their users. Equal elements start with the
     same value and change in the same way. Loops that share a computation with another caller, or
-    whose configuration names elements by number, are left alone.
+    whose configuration refers to elements by number, are left alone.
     """
     # After an inner loop loses elements, outer loops may no longer need them either.
     return context.repeat(_simplify_changed_loops)
@@ -58,7 +58,7 @@ def hoist_invariants(context: Context) -> bool:
     """while(tuple(i, a)) -> while(tuple(i, cosine(a))), if only a cosine in the body needs a
 
     The loop must not change a. The module does not get larger, but loops that were equal may differ
-    afterwards, so this pass runs only if it is named.
+    afterwards, so this pass runs only if it is requested by name.
     """
     before = context.report.count
     for loop in _loops(context):
@@ -82,7 +82,7 @@ def _loops(context: Context) -> Iterator[_Loop]:
 
 
 class _Loop:
-    """A while loop: initial state, parameters of condition and body, and root of the body."""
+    """A while loop: its initial state, the parameters of both computations, and the body's root."""
 
     def __init__(self, context: Context, x: Instruction) -> None:
         self.context = context
@@ -210,7 +210,7 @@ class _Loop:
         self.context.erase_if_dead(lost)
 
     def _needed(self) -> set[int]:
-        """Returns the elements that the condition, effects in the body or later users need."""
+        """Returns the elements needed by the condition, effects in the body, or later users."""
         rewriter = self.rewriter
         stack = [x for x in self.context.instructions(self.body) if self._stays(x)]
         needed: set[int] = set()
@@ -309,6 +309,6 @@ def _outline(x: Instruction) -> Any:
 
 
 def _first_of_equal(keys: Iterable[Any]) -> list[int]:
-    """Returns, for each key, the position of the first equal one."""
+    """Returns, for each key, the position of the first equal key."""
     known: dict[Any, int] = {}
     return [known.setdefault(key, k) for k, key in enumerate(keys)]

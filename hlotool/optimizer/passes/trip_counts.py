@@ -13,7 +13,7 @@ from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_ca
 __all__ = ["annotate_trip_counts", "unroll_loops"]
 
 # The maximum number of instructions that unrolling a loop may produce. Inner loops are unrolled
-# before outer ones, so that their instructions are multiplied again.
+# before outer ones, so the instructions of inner loops are copied again.
 _MOST_COPIES = 4096
 
 
@@ -57,7 +57,7 @@ def _with_count(config: str, count: int) -> str | None:
 def unroll_loops(context: Context) -> bool:
     """while(a), body=f -> f(f(f(a))), inlined, if constants show that there are 3 iterations
 
-    Loops with more iterations than the option `max_unrolled_iterations` are left alone. So are
+    Loops with more iterations than `max_unrolled_iterations` allows are left alone. So are
     loops whose body has side effects, since the loop orders them, and loops whose body communicates
     with other devices, since a channel must have only one use.
     """

@@ -18,8 +18,8 @@ def remove_unneeded_operands(context: Context) -> bool:
 
     Reductions are narrowed in the same way. Computations that have other callers are left alone.
     """
-    # After sorts and reductions inside comparators and reducers lose operands, the outer ones may
-    # need fewer, too.
+    # After sorts and reductions inside comparators and reducers lose operands, the outer sorts and
+    # reductions may need fewer operands, too.
     return context.repeat(_remove_operands_of_each)
 
 
@@ -33,7 +33,7 @@ def _remove_operands_of_each(context: Context) -> None:
             count = len(x.shape.elements)
             needed = kind.needed(context, x.called[0], count, taken_elements(context.rewriter, x))
             kept = [k for k in range(count) if k in needed]
-            # If only one result is left, it replaces its get-tuple-elements.
+            # If only one result is left, the get-tuple-elements that take it are replaced.
             if len(kept) == 1 and not all(map(context.is_movable, context.rewriter.users(x))):
                 continue
             if 0 < len(kept) < count and context.allows("unneeded-operands", x):
@@ -96,7 +96,7 @@ then one element of each operand.
 
 def _keep_operands(context: Context, x: Instruction, kept: list[int]) -> None:
     rewriter, called, count = context.rewriter, x.called[0], len(x.shape.elements)
-    # The operands of a reduction are followed by as many initial values.
+    # The arrays that a reduction reduces are followed by as many initial values.
     groups = len(x.operands) // count
     operands = [x.operands[group * count + k] for group in range(groups) for k in kept]
     shapes = [x.shape.elements[k] for k in kept]

@@ -33,7 +33,7 @@ def broadcast_of_broadcast(x: Instruction, rewriter: PatternRewriter) -> Instruc
 def broadcast_of_reshape(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """broadcast(reshape(a)) -> broadcast(a), if the reshape only adds or drops dimensions of size 1
 
-    For each dimension of size 1 of `a`, the result must also have one.
+    For each dimension of size 1 in `a`, the result must also have a dimension of size 1.
     """
     y = x.operands[0]
     if not is_plain(y.shape) or not is_plain(x.shape) or is_empty(x.shape):

@@ -10,7 +10,7 @@ from hlotool.optimizer.registry import rule
 
 __all__: list[str] = []
 
-# The number of instructions that rules look through.
+# The maximum number of instructions that rules look through.
 _MOST_STEPS = 16
 
 
@@ -41,8 +41,8 @@ def size_set_to_itself(x: Instruction, rewriter: PatternRewriter) -> Instruction
 def size_that_was_set(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """get-dimension-size(negate(set-dimension-size(a, n))) -> n
 
-    Between the two, there may be several elementwise operations with one operand, copies and
-    transposes.
+    Between the two instructions, there may be several elementwise operations with one operand,
+    copies and transposes.
     """
     for y, dimension in _same_sizes(x.operands[0], dimensions_of(x)[0])[1:]:
         if y.op.name == "set-dimension-size" and dimensions_of(y)[0] == dimension:

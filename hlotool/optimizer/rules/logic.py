@@ -114,7 +114,7 @@ def compare_with_itself(x: Instruction, rewriter: PatternRewriter) -> Instructio
 def compare_with_limit(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """compare(a, 0), direction=GE -> true for unsigned a
 
-    The same holds for the greatest and the least number of all integer types.
+    The same holds for the greatest and the least number of each integer type.
     """
     row, limit = element_type(x.operands[0]), constant_value(x.operands[1])
     if not row.is_integral:
@@ -199,7 +199,7 @@ def of_itself(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
 
 
 def _ones(x: Instruction) -> Number:
-    """Returns the number whose bits are all one.
+    """Returns the number whose bits are all ones.
 
     Only integers and pred have bitwise operations.
     """

@@ -64,7 +64,7 @@ def _apply(x: Instruction, rewriter: PatternRewriter, before: Sequence[Before], 
 
 
 def _disappears(x: Instruction, rewriter: PatternRewriter, opcode: str, sizes: tuple[int, ...]) -> bool:
-    """Returns whether a rearrangement of an array with these sizes disappears with `x`."""
+    """Returns whether `x` is the only user of a rearrangement of an array with these sizes."""
     return any(y.op.name == opcode and y.operands[0].shape.dimensions == sizes and rewriter.has_one_user(y) for y in x.operands)
 
 
@@ -196,7 +196,7 @@ def _before_transpose(y: Instruction, permutation: tuple[int, ...], sizes: tuple
 def elementwise_of_reversals(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """add(reverse(a), reverse(b)) -> reverse(add(a, b)), for all elementwise operations
 
-    Other operands may be scalars and constants of equal elements.
+    Other operands may be scalars, and constants whose elements are all equal.
     """
     first = _rearranged(x, "reverse")
     sizes = x.shape.dimensions
@@ -220,9 +220,9 @@ def _before_reverse(y: Instruction, dimensions: tuple[int, ...]) -> Before | Non
 def elementwise_of_broadcasts(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """add(broadcast(a), broadcast(b)) -> broadcast(add(a, b)), if both repeat the same dimensions
 
-    The same holds for all elementwise operations. Other operands may be scalars and constants of
-    equal elements. Broadcasts of scalars may have other users, since operations on scalars cost
-    little.
+    The same holds for all elementwise operations. Other operands may be scalars, and constants
+    whose elements are all equal. Broadcasts of scalars may have other users, since operations on
+    scalars cost little.
     """
     if _rearranged(x, "broadcast") is None:
         return None

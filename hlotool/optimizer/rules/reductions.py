@@ -46,7 +46,7 @@ def _is_exact_in_any_order(x: Instruction, combiner: OpDef) -> bool:
 
 @rule("reduce")
 def reduce_of_single_elements(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
-    """reduce(a, init) -> reshape(a), if the reduced dimensions have size 1, or there are none
+    """reduce(a, init) -> reshape(a), if no dimension is reduced except those of size 1
 
     The function and the initial value do not matter: as in XLA, single elements are not combined
     with the initial value.

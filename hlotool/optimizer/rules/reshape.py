@@ -27,7 +27,7 @@ __all__: list[str] = []
 def reshape_of_reshape(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """reshape(reshape(a)) -> reshape(a)
 
-    A reshape back to the shape of `a` is `a`.
+    A reshape back to the shape of `a` is replaced with `a`.
     """
     y = x.operands[0]
     source = y.operands[0]

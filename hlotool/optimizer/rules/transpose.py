@@ -71,7 +71,7 @@ def transpose_of_reshape(x: Instruction, rewriter: PatternRewriter) -> Instructi
 
 @rule("reverse", of=("reverse",))
 def reverse_of_reverse(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
-    """reverse(reverse(a)) -> reverse(a) in the dimensions that only one of them names, or `a`"""
+    """reverse(reverse(a)) -> reverse(a) in the dimensions that only one of them reverses, or `a`"""
     y = x.operands[0]
     if not is_plain(x.shape) or not is_plain(y.shape):
         return None

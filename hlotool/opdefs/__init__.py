@@ -2,6 +2,6 @@
 
 Each opcode has a function with its operands, attributes, inferred shape and documentation.
 
-Definitions see shapes and attribute values, but no instructions. `opdefs.table` imports all of
-them.
+Definitions work on shapes and attribute values, and have no access to instructions. `opdefs.table`
+imports all of them.
 """

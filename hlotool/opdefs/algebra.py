@@ -1,8 +1,8 @@
 """The algebra of opcodes with two operands: identities, absorbing elements and the like, by type.
 
-It is exact: an identity preserves every value of the type bit for bit, including -0.0 and
-infinities; only NaNs may be replaced by other NaNs. Laws of the real numbers that floats violate
-are left out: x + 0 is not always x, since -0.0 + 0.0 is 0.0. Complex numbers have no such elements,
+The algebra is exact: an identity preserves every value of the type bit for bit, including -0.0 and
+infinities; only NaNs may be replaced by other NaNs. Laws of real arithmetic that floats violate are
+left out: x + 0 is not always x, since -0.0 + 0.0 is 0.0. Complex numbers have no such elements,
 since inf * 0 is NaN.
 """
 
@@ -35,8 +35,8 @@ class Algebra(Record):
 
     If the second operand is `identity`, the result is the first operand. If the first operand is
     `absorbing`, it is the result. If the opcode is COMMUTATIVE, both also hold with the operands
-    swapped. `of_itself` is the result for two equal operands. `on_pred` is the opcode that is the
-    same operation on pred; its algebra applies there.
+    swapped. `of_itself` is the result for two equal operands. `on_pred` is the opcode that performs
+    the same operation on pred; for pred, the algebra of that opcode applies.
     """
 
     identity: Element = _none
@@ -49,7 +49,7 @@ NO_ALGEBRA = Algebra()
 
 
 def value(of_integers: int | None, of_floats: float | None) -> Element:
-    """Returns an element with one number for integral types and pred, and one for floats.
+    """Returns an element with one number for integral types and pred, and another for floats.
 
     The element is None for types that do not have it.
 
@@ -72,7 +72,7 @@ zero = value(0, None)
 
 
 def ones(row: ElementType) -> Number | None:
-    """Returns the value of an integral type or pred with all bits set; else None."""
+    """Returns the value with all bits set for integral types and pred; otherwise None."""
     if row.kind == "pred":
         return 1
     return (-1 if row.kind == "signed" else row.maximum) if row.is_integral else None

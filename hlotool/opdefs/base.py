@@ -53,7 +53,7 @@ def require(holds: object, code: str, at: str, message: str, hint: str | None = 
 
 
 CONTINUED = "ContinuedComputation"
-"""The kind of the attribute of async-update and async-done that names the start's computation."""
+"""The kind of attribute in which async-update and async-done name the start's computation."""
 
 CALLED_KINDS = frozenset({"Computation", "Computations", CONTINUED})
 """The kinds of attributes whose values are called computations."""
@@ -65,7 +65,8 @@ _STORED_FIRST = "body"
 class AttributeSpec(Record):
     """An attribute of an opcode.
 
-    `kind` is the name of its codec. With `always`, it is printed even if it equals the default.
+    `kind` is the name of its codec. With `always`, the attribute is printed even if it equals the
+    default.
     """
 
     name: str
@@ -89,15 +90,15 @@ class OpDef:
     replaces the written one. `verify(result, operand_shapes, attributes, modes)` raises Violation
     for instructions that inference accepts but XLA's verifier rejects; `attributes` includes
     defaults. It returns the required result shape if that is not the inferred one. `result_code` is
-    the code to report if the result has another shape. `traits` are traits from `opdefs.traits`,
-    including implied ones. `algebra` has the identity and other special elements. `effect_if` is
-    the name of the attribute that says whether an instruction has an effect, for opcodes that do
-    not always have one. `start_of` is the synchronous opcode that this opcode starts, `done_of` is
-    the opcode of the start that it waits for, and `update_of` is the opcode of the operation that
-    it continues. The inverses of the first two are `start` and `done`. `gives` is the index of the
-    element of its operand that a done returns, and `operands_at` is the index of the operands in a
-    start's result. `calls` has the names of the attributes with called computations, in the order
-    in which XLA stores them. `work(result, operand_shapes, attributes)` counts the operations of an
+    the code to report if the result has another shape. `traits` contains traits from
+    `opdefs.traits`, including implied ones. `algebra` has the identity and other special elements.
+    `effect_if` names the attribute that says whether an instruction has an effect, for opcodes that
+    have one only sometimes. `start_of` is the synchronous opcode that this opcode starts, `done_of`
+    is the opcode of the start that it waits for, and `update_of` is the opcode of the operation
+    that it continues. The inverses of the first two are `start` and `done`. `gives` is the index of
+    the element of its operand that a done returns, and `operands_at` is the index of the operands
+    in a start's result. `calls` lists the attributes with called computations, in the order in
+    which XLA stores them. `work(result, operand_shapes, attributes)` counts the operations of an
     instruction. If it is None, an elementwise opcode has one operation for each element of the
     result, and any other opcode has none. `kernel` computes values. It is None until the
     interpreter, which sets it, is imported.
@@ -185,7 +186,7 @@ class OpDef:
 
     @property
     def done(self) -> str | None:
-        """The opcode that waits for the operation that this one begins; None if it begins none.
+        """The opcode that waits for the operation that this opcode begins; None if it begins none.
 
         >>> from hlotool.opdefs.table import OPS
         >>> OPS["send"].done, OPS["all-reduce-start"].done, OPS["add"].done
@@ -215,9 +216,9 @@ class OpDef:
 
     @property
     def is_pure(self) -> bool:
-        """True if the opcode only computes a value that its operands and attributes determine.
+        """True if the opcode only computes a value determined by its operands and attributes.
 
-        The computations that it calls may do more.
+        Computations that it calls may do more.
 
         >>> from hlotool.opdefs.table import OPS
         >>> [name for name in ("add", "rng", "all-reduce", "custom-call", "while") if OPS[name].is_pure]
@@ -229,7 +230,7 @@ class OpDef:
     def may_have_effect(self) -> bool:
         """True if instructions with this opcode can have an effect.
 
-        The effect may also be that of a computation that they call.
+        The effect may also come from a computation that they call.
 
         >>> from hlotool.opdefs.table import OPS
         >>> [name for name in ("add", "infeed", "custom-call", "while", "copy-done") if OPS[name].may_have_effect]
@@ -261,7 +262,7 @@ OPS: dict[str, OpDef] = {}
 
 def _decorator(define: Callable[Concatenate[Callable[..., Any], Slots], OpDef]) -> Callable[Slots, Callable[[Function], Function]]:
     def op(*names: Slots.args, **slots: Slots.kwargs) -> Callable[[Function], Function]:
-        """Registers the decorated function in OPS. The other arguments are passed to `OpDef`.
+        """Registers the decorated function in OPS. The decorator's arguments are passed to `OpDef`.
 
         >>> from hlotool.opdefs.table import OPS
         >>> OPS["transpose"].operands, OPS["transpose"].required
@@ -284,7 +285,7 @@ def _decorator(define: Callable[Concatenate[Callable[..., Any], Slots], OpDef]) 
     return op
 
 
-# The signature of the decorator is that of the constructor, so that the slots are listed once.
+# The decorator has the signature of the constructor, so that the slots are listed only once.
 op = _decorator(OpDef)
 
 
@@ -321,7 +322,7 @@ def require_operand_count(op: OpDef, found: int) -> None:
 def unknown_op(name: str) -> OpDef:
     """Returns a definition for an opcode that is not in the table.
 
-    It takes any operands and attributes, and requires a written shape.
+    The definition accepts any operands and attributes, and requires a written shape.
     """
 
     def infer(*operands: Shape) -> Shape:

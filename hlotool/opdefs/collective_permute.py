@@ -1,4 +1,4 @@
-"""collective-permute, in which each device sends its operand, or slices of it, to another one."""
+"""The collective-permute opcodes, with which each device sends data to another device."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes:
 def _check_offsets(buffer: Shape, offsets: Shape, at: str) -> None:
     """Checks the offsets of slices.
 
-    The start of a slice is a tuple with an offset for each dimension. The starts of several slices
-    are a tuple of such tuples.
+    For a single slice, `offsets` is a tuple with one element per dimension. For several slices, it
+    is a tuple of such tuples.
     """
     require(offsets.is_tuple, "P016", at, f"offsets must be a tuple, got {offsets.text_without_layout}")
     nested = any(element.is_tuple for element in offsets.elements)
@@ -43,7 +43,7 @@ def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict
     grouped = len(operands) == 1 or sliced or result.is_tuple
     require(grouped, "P016", "operands", f"in-place 'collective-permute' takes 4 operands and slice_sizes, got {count(len(operands), 'operand')}")
     for k in (0, 1) if sliced else ():
-        # There is a list of offsets for each array in a tuple.
+        # If the operands are tuples, each array in them has its own offsets.
         buffers, offsets = operands[k], operands[k + 2]
         matches = operands[0].is_tuple == buffers.is_tuple and len(operands[0].elements) == len(buffers.elements)
         require(matches, "P016", f"operand {k}", "input and output must both be arrays, or tuples with the same number of arrays")
@@ -66,8 +66,8 @@ def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict
 def collective_permute(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Sends the operand from each source to its target; other devices receive zeros.
 
-    The form with slice_sizes copies slices of operand 0 into operand 1, at the offsets in operands
-    2 and 3.
+    The form with slice_sizes copies slices of operand 0, at the offsets in operand 2, into operand
+    1, at the offsets in operand 3.
 
         r = f32[4] collective-permute(f32[4] x), source_target_pairs={{0,1},{1,0}}
     """
@@ -80,7 +80,7 @@ def _verify_permute_start(result: Shape, operands: tuple[Shape, ...], attributes
         fits, "A017", "instruction", f"'collective-permute-start' gives (operand, result, contexts...), but {result.text_without_layout} is written"
     )
     moved = _verify_permute(result.elements[1], operands, attributes, modes)
-    # In the form with slices, both elements are existing buffers.
+    # In the form with slices, the first two elements are existing buffers.
     source = operands[0] if attributes["slice_sizes"] else as_result(operands)
     return tuple_shape((source, moved, *result.elements[2:]))
 
@@ -95,9 +95,9 @@ def _verify_permute_start(result: Shape, operands: tuple[Shape, ...], attributes
     operands_at=0,
 )
 def collective_permute_start(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
-    """Starts a collective-permute; returns the operand, the future result and contexts.
+    """Starts a collective-permute; returns the operand, the future result and any contexts.
 
     s = (f32[4], f32[4], u32[], u32[]) collective-permute-start(f32[4] x),
-    source_target_pairs={{0,1},{1,0}}
+        source_target_pairs={{0,1},{1,0}}
     """
     written_shape_needed("collective-permute-start")

@@ -65,7 +65,7 @@ __all__ = [
 def _results(result: Shape, operands: tuple[Shape, ...], opcode: str) -> tuple[Shape, ...]:
     """Returns the part of the result for each operand.
 
-    It is the whole result for one operand, and otherwise an element of a tuple.
+    A single operand gives the whole result; each of several operands gives one element of a tuple.
     """
     for k, operand in enumerate(operands):
         require_array(operand, f"operand {k}", opcode)
@@ -99,7 +99,7 @@ def _rescaled(operand: Shape, dimension: int, size: int) -> Shape:
 
 
 def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], opcode: str) -> Shape:
-    """Returns the result of an all-gather: one dimension of each operand, times the same factor."""
+    """Returns the result of an all-gather: all operands grow by one factor in one dimension."""
     parts, dimension, factors = [], attributes["dimensions"][0], set()
     for operand, part in zip(operands, _results(result, operands, opcode), strict=True):
         require_array(part, "shape", opcode)
@@ -180,16 +180,16 @@ def all_gather_start(
 
 
 def _global_ids_need_channel(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    # A written mode replaces the mode that XLA derives from channel_id, so everything is accepted.
+    # A written mode replaces the mode that XLA derives from channel_id, so any combination is
+    # accepted.
     if attributes.get("use_global_device_ids") and attributes.get("channel_id") is None and attributes.get("mode") is None:
         raise Violation("P007", "use_global_device_ids", "use_global_device_ids=true needs a channel_id")
 
 
 def _reduced_uniformly(opcode: str) -> Verify:
-    """Returns the constraint of all-reduces.
+    """Returns the constraint on all-reduces.
 
-    The results have the operands' shapes, and the computation combines two scalars of each
-    operand's type.
+    The results have the operands' shapes, and the computation takes two values, or two per operand.
     """
     same_shapes = _like_operands(opcode)
 
@@ -201,9 +201,9 @@ def _reduced_uniformly(opcode: str) -> Verify:
 
 
 def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
-    """Checks that the computation takes two values per operand, or two scalars for all operands.
+    """Checks that the computation takes two values per operand, or two values for all operands.
 
-    Backends use only its root.
+    Backends use only the root of the computation.
     """
     parameters = len(to_apply.parameters)
     each = f" or {2 * len(operands)} (2 per operand)" if len(operands) > 1 else ""
@@ -227,7 +227,7 @@ def all_reduce(
     to_apply: Computation,
     mode: CollectiveMode | None = None,
 ) -> Shape:
-    """Combines the operands of all members of a group, and returns the result to each of them.
+    """Combines the operands of all members of a group, and returns the result to each member.
 
     r = f32[4] all-reduce(f32[4] x), replica_groups={{0,1}}, to_apply=add
     """
@@ -259,7 +259,7 @@ def all_reduce_start(
 
 
 def _verify_reduce_scatter(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """Checks that each operand is split along one dimension, into one part per member."""
+    """Checks that each operand is split along one dimension into parts of equal size."""
     require(operands, "S013", "operands", "'reduce-scatter' takes at least one operand")
     parts, dimension = [], attributes["dimensions"][0]
     for operand, part in zip(operands, _results(result, operands, "reduce-scatter"), strict=True):
@@ -292,7 +292,7 @@ def reduce_scatter(
     to_apply: Computation,
     mode: CollectiveMode | None = None,
 ) -> Shape:
-    """Combines the operands of a group's members, and returns to each its part along one dimension.
+    """Combines the operands of a group's members, and returns a part of the result to each member.
 
     r = f32[4] reduce-scatter(f32[8] x), replica_groups={{0,1}}, dimensions={0}, to_apply=add
     """
@@ -302,8 +302,8 @@ def reduce_scatter(
 def _verify_all_to_all(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
     """Returns the required result of an all-to-all.
 
-    With a dimension, it has the operand's shape; otherwise it has a part for each operand, all of
-    the same shape.
+    With a dimension, the result has the operand's shape. Otherwise, it is a tuple with one part per
+    operand, and all parts have the same shape.
     """
     require(operands, "S013", "operands", "'all-to-all' takes at least one operand")
     if attributes["dimensions"] is not None:
@@ -337,8 +337,8 @@ def all_to_all(
 ) -> Shape:
     """Sends part k to member k of the group, and returns the parts received from all members.
 
-    With `dimensions`, the operand is split along that dimension; otherwise there is an operand for
-    each member.
+    With `dimensions`, the operand is split along that dimension; otherwise there is one operand per
+    member.
 
         r = f32[8] all-to-all(f32[8] x), replica_groups={{0,1}}, dimensions={0}
     """
@@ -349,7 +349,7 @@ _RAGGED_OPERANDS = ("the input", "the output", "input offsets", "send sizes", "o
 
 
 def _verify_ragged(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """Checks the operands; the result is the second one with some parts overwritten."""
+    """Checks the operands; the result is the second operand with some parts overwritten."""
     arity = len(_RAGGED_OPERANDS)
     require(len(operands) == arity, "P017", "operands", f"'ragged-all-to-all' takes {arity} operands, got {len(operands)}")
     first = operands[2]
@@ -373,13 +373,13 @@ def ragged_all_to_all(
     """Exchanges slices whose offsets and sizes are also operands; XLA ignores `dimensions`.
 
     r = f32[8] ragged-all-to-all(f32[8] x, f32[8] out, s32[2] a, s32[2] b, s32[2] c, s32[2] d),
-    replica_groups={{0,1}}
+        replica_groups={{0,1}}
     """
     written_shape_needed("ragged-all-to-all")
 
 
 def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    # The last operand of the dynamic form is the number of the sender.
+    # With has_dynamic_root, the last operand is the number of the sender.
     data = operands[:-1] if attributes["has_dynamic_root"] else operands
     require(data, "S013", "operands", "'collective-broadcast' takes at least one operand")
     require_array(data[0], "operand 0", "collective-broadcast")
@@ -397,7 +397,8 @@ def collective_broadcast(
 ) -> Shape:
     """Sends the operand of one member of a group to all members.
 
-    The sender is the first member, or the one that the last operand names.
+    The sender is the first member. With has_dynamic_root, the last operand is the number of the
+    sender instead.
 
         r = f32[4] collective-broadcast(f32[4] x), replica_groups={{0,1}}
     """
@@ -407,7 +408,7 @@ def collective_broadcast(
 def _verify_collective_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
     """Checks that each result has the shape of its operand.
 
-    With has_dynamic_root, the last operand has the number of a member for each of the other
+    With has_dynamic_root, the last operand contains one member number for each of the other
     operands.
     """
     data = operands[:-1] if attributes["has_dynamic_root"] else operands
@@ -441,8 +442,8 @@ def collective_reduce(
 ) -> Shape:
     """Combines the operands of all members of a group, and returns the result to one of them.
 
-    The receiver is the first member, or the one that the last operand names, which has an element
-    for each of the other operands. The other members get zeros.
+    The receiver is the first member. With has_dynamic_root, the last operand instead contains the
+    number of a receiver for each of the other operands. The other members get zeros.
 
         r = f32[4] collective-reduce(f32[4] x), replica_groups={{0,1}}, has_dynamic_root=false, to_apply=add
     """
@@ -499,15 +500,15 @@ def _whole(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any
 
 
 def _second(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # The rules about pairs report a done that does not follow a start.
+    # The rules for start/done pairs report a done that does not follow a start.
     return operands[0].elements[1] if operands[0].is_tuple and len(operands[0].elements) > 1 else None
 
 
 class _DoneRow(Record):
-    """The done of a collective.
+    """The definition of a done: its start, the constraint on its result, its traits and `gives`.
 
-    It has the start, the shape to return, and the index of the returned part in the value in
-    flight.
+    `gives` is the index of the returned element in the result of the start, or None if the done
+    returns that result whole.
     """
 
     done_of: str

@@ -1,4 +1,4 @@
-"""Opcodes that communicate with hosts, devices or memories, or order other instructions."""
+"""Opcodes that communicate with hosts or devices, copy between memories, or order instructions."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host
 
 @op(infers=False, shape_ignored=True, traits=(EFFECT, COMMUNICATES), done_of="send")
 def send_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
-    """Waits for the end of a send.
+    """Waits until a send has finished.
 
     t = token[] send-done((f32[4], u32[], token[]) s), channel_id=1
     """
@@ -121,7 +121,7 @@ def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool 
 
 @op(infers=False, shape_ignored=True, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, COMMUNICATES), done_of="recv", gives=0)
 def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
-    """Waits for the end of a recv and returns the data received.
+    """Waits until a recv has finished, and returns the data received.
 
     r = (f32[4], token[]) recv-done((f32[4], u32[], token[]) s), channel_id=1
     """
@@ -200,13 +200,13 @@ def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = Non
 
 
 def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # The rules about pairs report a done that does not follow a copy-start.
+    # The rules for start/done pairs report a done that does not follow a copy-start.
     if not operands[0].elements:
         return None
     destination, *rest = operands[0].elements
     if modes.layout_sensitive and rest and destination.layout is not None and rest[0].layout is not None:
         there, here = destination.layout, rest[0].layout
-        # Another dimension order is reported at the start.
+        # A different dimension order is reported at the start.
         same = there.minor_to_major != here.minor_to_major or there == replace(
             here, memory_space=there.memory_space, split_configs=there.split_configs
         )
@@ -217,7 +217,7 @@ def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: di
             f"the destination is {destination.text}, but the source is {rest[0].text}",
             "an asynchronous copy moves bytes unchanged",
         )
-    # A done moves nothing, so even the memory space must be the same as in the start.
+    # A done moves no data, so even the memory space must be the same as at the start.
     differs = result != destination if modes.layout_sensitive else not same_shape(result, destination, modes)
     if compatible(result, destination) and differs:
         raise Violation("L026", "shape[layout]", f"the destination is {destination.text}, but {result.text} is written")
@@ -226,7 +226,7 @@ def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: di
 
 @op(infers=False, verify=_verify_copy_done, result_code="A019", traits=(MIXED_PRECISION,), done_of="copy-start", gives=0)
 def copy_done(operand: Shape) -> Shape:
-    """Waits for the end of a copy and returns the destination.
+    """Waits until a copy has finished, and returns the destination.
 
     r = f32[4]{0:S(1)} copy-done((f32[4]{0:S(1)}, f32[4]{0}, u32[]) s)
     """
@@ -248,9 +248,8 @@ def opt_barrier(operand: Shape) -> Shape:
 
 @op("domain", result_code="T081", traits=(MIXED_PRECISION, FREE, VIEW, IDENTITY))
 def domain(operand: Shape, *, domain: Domain) -> Shape:
-    """Returns the operand, and marks the border between two shardings.
+    """Returns the operand, and marks the boundary between two shardings.
 
-    r = f32[4] domain(f32[4] x), domain={kind="sharding", entry={maximal device=0}, exit={maximal
-    device=1}}
+    r = f32[4] domain(f32[4] x), domain={kind="sharding", entry={maximal device=0}, exit={maximal device=1}}
     """
     return operand

@@ -1,6 +1,6 @@
-"""The verifier's constraints on every op, and helpers for the constraints of several families.
+"""The verifier's constraints on every op, and helpers that constraints of several ops share.
 
-The constraints of a single opcode are next to its definition.
+The constraints on a single opcode are next to its definition.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 Path = tuple[Any, int] | None
-"""An index in a tuple, after the path to the tuple.
+"""The path to a part of a shape: the path to a tuple and an index in it, or None for the whole.
 
 Paths are linked lists, since flat tuples would take quadratic memory in deeply nested shapes.
 """
 
 MIXED_PRECISION_HINT = "allow mixed precision (--allow-mixed-precision true)"
 
-# Longer paths are cut: readers would not follow them to the end.
+# Longer paths are truncated, since no reader would follow them to the end.
 _SHOWN_PATH = 12
 _MOST_OPERANDS_SHOWN = 2
 
@@ -45,7 +45,7 @@ _TYPE_KEPT = frozenset({LAYOUT_KEPT, PRECISION_KEPT})
 
 
 def same_shape(first: Shape, second: Shape, modes: VerifyModes) -> bool:
-    """Returns whether two shapes are the same for a value that is passed to a computation.
+    """Returns whether two shapes count as the same when a value is passed to a computation.
 
     Layouts and dynamic dimensions count only in some modes. Memory spaces never count, since
     compilers for TPUs assign them to the operands of fusions but not to the parameters of the
@@ -57,7 +57,7 @@ def same_shape(first: Shape, second: Shape, modes: VerifyModes) -> bool:
 
 
 def without_memory_space(shape: Shape) -> Shape:
-    """Returns the shape of an array with the default memory space."""
+    """Returns the shape with the default memory space; does not look into tuples."""
     layout = shape.layout
     return shape if layout is None or not layout.memory_space else shape.with_layout(replace(layout, memory_space=0))
 
@@ -75,7 +75,7 @@ def same_order(first: Shape, second: Shape, modes: VerifyModes) -> bool:
 
 
 def _leaf_pairs(first: Shape, second: Shape) -> Iterator[tuple[Path, Shape, Shape]]:
-    """Yields the pairs of parts at the same index, down to the point where the structures differ.
+    """Yields the pairs of parts at the same path, down to where the structures differ.
 
     Uses an explicit stack, since tuples may be nested deeply.
     """
@@ -93,7 +93,7 @@ def _leaf_pairs(first: Shape, second: Shape) -> Iterator[tuple[Path, Shape, Shap
 
 
 def path_text(path: Path) -> str:
-    """Returns the path as text, such as `{1,0}`, without the beginning of a long path."""
+    """Returns the path as text, such as `{1,0}`; omits the beginning of a long path."""
     indices: list[str] = []
     while path is not None and len(indices) < _SHOWN_PATH:
         indices.append(str(path[1]))
@@ -102,10 +102,10 @@ def path_text(path: Path) -> str:
 
 
 def difference(expected: Shape, actual: Shape, agree: Callable[[Shape, Shape], bool] = compatible) -> tuple[str, str, str]:
-    """Returns the first difference of two shapes: its position, and both shapes there.
+    """Returns the first difference between two shapes: its position, and both shapes there.
 
-    The first parts that do not agree are preferred to others that are not equal. The shapes have
-    layouts only if nothing else differs.
+    Parts that do not agree take precedence over parts that agree but are not equal. The returned
+    texts include layouts only if nothing else differs.
 
     >>> from hlotool.shapes.shape import array_shape, tuple_shape
     >>> difference(tuple_shape([array_shape("f32")]), tuple_shape([array_shape("s32")]))
@@ -135,12 +135,12 @@ def _layout_position(expected: Shape, result: Shape) -> str:
     while path is not None and len(indices) < _SHOWN_PATH:
         indices.append(f"[{path[1]}]")
         path = path[0]
-    # Positions that are nested very deeply are not named; the finding is at the whole shape.
+    # A very deeply nested position is not named; the finding then marks the whole shape.
     return "shape" + "".join(reversed(indices)) + "[layout]" if path is None else "shape"
 
 
 class ResultRules:
-    """The inference and the constraints of an op, with lookups cached for the op.
+    """The inference and the constraints of one op, with cached lookups.
 
     >>> from hlotool.opdefs.table import OPS
     >>> from hlotool.shapes.shape import array_shape
@@ -161,11 +161,11 @@ class ResultRules:
     def expected(self, result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
         """Returns the result shape, or None if it is not determined.
 
-        Raises Violation for a broken rule. Called computations are ProgramShapes.
+        Raises Violation for a broken rule. Called computations are passed as ProgramShapes.
         """
         expected = None
         if self._check_parsed is not None:
-            # The parser has done so already, but the instruction may have been edited since.
+            # The parser has already checked this, but the instruction may have been edited since.
             self._check_parsed(result, operands, attributes)
         if self._infer is not None:
             names = self._names
@@ -175,7 +175,7 @@ class ResultRules:
         return self.constrained(result, operands, attributes, modes) or expected
 
     def constrained(self, result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-        """Like `expected`, without inference, for a result that has just been inferred.
+        """Like `expected`, but without inference, for a result that has just been inferred.
 
         Raises Violation for a broken rule of the verifier.
 
@@ -189,7 +189,7 @@ class ResultRules:
         return self._verify(result, operands, {**self._defaults, **attributes}, modes)
 
 
-# Rules whose findings are at the whole left side; findings of other rules are at the shape.
+# Findings of these rules mark the name and the shape; findings of other rules mark only the shape.
 _BLAMED_WITH_NAME = frozenset({"A006", "A016", "A019", "C003", "C011", "C014", "T009", "T024", "T095"})
 
 
@@ -217,8 +217,8 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
 def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
     """Raises Violation if a dimension should be dynamic but is static, or vice versa.
 
-    It is an error only for elementwise ops, whose result has the shape of the operands, and a
-    warning for other ops: XLA does not check this, and its own programs have static shapes after
+    This is an error for elementwise ops, whose result has the shape of the operands, but only a
+    warning for other ops: XLA does not check them, and its own programs have static shapes after
     set-dimension-size.
     """
     for path, a, b in _leaf_pairs(expected, result):
@@ -235,7 +235,7 @@ def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
 def check_precision(op: OpDef, operands: Sequence[Shape], modes: VerifyModes) -> None:
     """Raises Violation for operands of different floating-point types.
 
-    Ops that only pass values on, or accumulate in a type of their own, may have them.
+    Ops that only pass values on, or that accumulate in a type of their own, are exempt.
     """
     if modes.allow_mixed_precision or len(operands) < 2 or MIXED_PRECISION in op.traits:
         return
@@ -250,7 +250,7 @@ def check_precision(op: OpDef, operands: Sequence[Shape], modes: VerifyModes) ->
 
 
 def require_same_element_type(result: Shape, operand: Shape, opcode: str, modes: VerifyModes, code: str = "T020") -> None:
-    """Raises Violation if the result of an op that only moves elements has another element type."""
+    """Raises Violation if an op that only moves elements changes the element type."""
     operand_type, written = operand.element_type, result.element_type
     agree = same_type_up_to_precision(operand_type, written) if modes.allow_mixed_precision else operand_type == written
     is_precision = same_type_up_to_precision(operand_type, written)

@@ -29,7 +29,7 @@ __all__ = ["DotDimensions", "dot", "ragged_dot", "scaled_dot"]
 
 
 class DotDimensions(Record):
-    """The dimension numbers of all kinds of dots."""
+    """The dimension numbers that all kinds of dots have."""
 
     lhs_batch: Dims
     lhs_contracting: Dims
@@ -37,7 +37,7 @@ class DotDimensions(Record):
     rhs_contracting: Dims
 
     def check(self, lhs: Shape, rhs: Shape, opcode: str) -> None:
-        """Raises Violation for dimensions out of range, repeated, unpaired or of unequal sizes."""
+        """Raises Violation for out-of-range, repeated or unpaired dimensions, or unequal sizes."""
         for side, shape, contracting, batch in (
             ("lhs", lhs, self.lhs_contracting, self.lhs_batch),
             ("rhs", rhs, self.rhs_contracting, self.rhs_batch),
@@ -49,7 +49,7 @@ class DotDimensions(Record):
     def result(self, lhs: Shape, rhs: Shape, group: Dims = ()) -> list[Bound]:
         """Returns the dimensions of the result.
 
-        They are the batch dimensions, the free dimensions of lhs, and the free dimensions of rhs
+        These are the batch dimensions, the free dimensions of lhs, and the free dimensions of rhs
         except `group`.
         """
         lhs_bounds, rhs_bounds = bounds(lhs), bounds(rhs)
@@ -132,8 +132,8 @@ def ragged_dot(
 ) -> Shape:
     """Computes a dot for each group; one dimension of lhs is split into groups of the given sizes.
 
-    The ragged dimension may be free (each group has its slice of rhs), contracting (the result has
-    a leading group dimension), or a batch dimension.
+    The ragged dimension may be free (each group has its own slice of rhs), contracting (the result
+    has a leading group dimension), or a batch dimension.
 
         r = f32[11,7] ragged-dot(f32[11,5] a, f32[3,5,7] b, s32[3] g), lhs_contracting_dims={1}, rhs_contracting_dims={1},
             lhs_ragged_dims={0}, rhs_group_dims={0}
@@ -172,8 +172,8 @@ def ragged_dot(
 def _check_group_sizes(lhs: Shape, group_sizes: Shape, numbers: DotDimensions, ragged: int) -> None:
     """Checks the shape of the group sizes.
 
-    They are a vector. If they differ between the indices of outer dimensions, the vector is
-    preceded by the dimensions of lhs outside of the ragged one.
+    The group sizes are a vector. If they depend on the indices of outer dimensions of lhs, these
+    dimensions precede the dimension of the vector.
     """
     require(group_sizes.rank > 0, "T087", "operand 2", "group sizes must not be a scalar")
     if group_sizes.rank == 1:
@@ -199,7 +199,7 @@ def _before(dimensions: Sequence[int], ragged: int) -> Sequence[int]:
 
 
 def _verify_scaled_dot(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """Checks that each scale belongs to a block of its operand; a scalar means no scale."""
+    """Checks that the scales divide each operand into equal blocks; a scalar means no scale."""
     require_arrays(operands, "scaled-dot")
     numbers = DotDimensions(*[attributes[f"{side}_{role}_dims"] for side in ("lhs", "rhs") for role in ("batch", "contracting")])
     require(operands[2].rank or operands[3].rank, "T088", "operands", "lhs_scale and rhs_scale cannot both be scalars")
@@ -232,7 +232,7 @@ def scaled_dot(
     operand_precision: OperandPrecision = (),
     algorithm: PrecisionAlgorithm | None = None,
 ) -> Shape:
-    """Multiplies the blocks of each operand, which have equal sizes, by scales, and computes a dot.
+    """Multiplies equally sized blocks of each operand by their scales, and computes a dot.
 
     r = bf16[4,8] scaled-dot(f8e4m3fn[4,64] a, f8e4m3fn[8,64] b, f8e8m0fnu[4,2] s, f8e8m0fnu[8,2] t),
         lhs_contracting_dims={1}, rhs_contracting_dims={1}

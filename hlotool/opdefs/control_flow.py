@@ -1,7 +1,7 @@
 """Opcodes that call computations: call, while, conditional, fusion, custom-call and async ops.
 
-Definitions see no instructions, so rules of the verifier check that the operand of an async-done is
-an async-start.
+Definitions have no access to instructions, so rules of the verifier check that the operand of an
+async-done is an async-start.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _refuse_argument(operand: Shape, parameter: Shape, code: str, k: int, name: 
 def _check_composite(frontend_attributes: dict[str, str]) -> None:
     """Raises Violation unless the frontend attributes of a composite call name its operation.
 
-    Its attributes and version are optional.
+    The attributes and the version of the operation are optional.
     """
     values = {key: value.strip('"') for key, value in frontend_attributes.items()}
     require(values.get("composite.name"), "C034", "is_composite", "frontend attribute composite.name is missing or empty")
@@ -122,14 +122,14 @@ def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) ->
 
 
 def _verify_while(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """Checks that the written shape is that of the body's result, as XLA does.
+    """Checks, as XLA does, that the written shape is the shape of the body's result.
 
-    Another rule (`while_state`) checks that this fits the next iteration.
+    Another rule (`while_state`) checks that this shape fits the next iteration.
     """
     condition: ProgramShape = attributes["condition"]
     body: ProgramShape = attributes["body"]
     if not compatible(result, body.result) or compatible(result, operands[0]):
-        # Inference has the better message.
+        # The message of inference is better.
         while_(*operands, condition=condition, body=body)
     _check_loop_parts(condition, body)
     _require_arguments(operands, body, "C005", modes)
@@ -152,7 +152,7 @@ def _check_loop_parts(condition: ProgramShape, body: ProgramShape) -> None:
     traits=(MIXED_PRECISION, LAYOUT_KEPT, CONTROL_FLOW, HOLDS_BUFFERS, SAME_THREAD, SHAPE_GUESSED),
 )
 def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
-    """Runs the body on the loop state, repeatedly while the condition holds.
+    """Runs the body on the loop state repeatedly, as long as the condition is true.
 
     r = (s32[], f32[4]) while((s32[], f32[4]) init), condition=c, body=b
     """
@@ -215,7 +215,7 @@ def conditional(
     false_computation: Computation | None = None,
     branch_computations: Computations = (),
 ) -> Shape:
-    """Runs one of several branches, chosen by a selector, with the operand for this branch.
+    """Runs one of several branches, chosen by a selector, with the operand for that branch.
 
     A pred selector chooses between two named computations. An s32 selector is an index into a list;
     an index that is out of range chooses the last branch.
@@ -256,10 +256,10 @@ def _dynamic_where_any_leaf(leaves: tuple[Shape, ...]) -> Shape:
 
 
 def _with_leaves(shape: Shape, leaves: Iterator[Shape]) -> Shape:
-    """Returns a shape with the same nesting and other leaves, in order."""
+    """Returns a shape with the same nesting but the given leaves, in order."""
     if not shape.is_tuple:
         return next(leaves)
-    # An explicit stack, since shapes may nest deeper than Python recurses.
+    # Uses an explicit stack, since shapes may be nested more deeply than Python can recurse.
     frames: list[tuple[Iterator[Shape], list[Shape]]] = [(iter(shape.elements), [])]
     while True:
         pending, done = frames[-1]
@@ -279,7 +279,7 @@ def _verify_fusion(result: Shape, operands: tuple[Shape, ...], attributes: dict[
     called: ProgramShape = attributes["calls"]
     parameters = len(called.parameters)
     message = f"'fusion' needs {count(parameters, 'operand')} for the parameters of its computation, got {len(operands)}"
-    # Compilers may leave extra operands; a rule reports them.
+    # Compilers may leave surplus operands; a rule reports these.
     require(parameters <= len(operands), "C012", "operands", message)
     _require_arguments(operands[:parameters], called, "C013", modes)
     _check_aliases(result, operands, attributes["output_to_operand_aliasing"], modes)
@@ -297,8 +297,8 @@ def _check_aliases(
 ) -> None:
     """Raises Violation if an aliased output does not have the operand's shape.
 
-    `codes` are the codes for missing indices and for different shapes. With `converts`, an array
-    may be aliased with a buffer.
+    `codes` contains the codes for missing indices and for mismatched shapes. With `converts`, an
+    array may be aliased with a buffer.
     """
     for number, pair in enumerate(pairs):
         at = f"output_to_operand_aliasing[{number}][parentheses]"
@@ -388,8 +388,8 @@ def custom_call(
 ) -> Shape:
     """Calls a function outside of HLO by name.
 
-    `to_apply` is another spelling of a single called computation and overrides
-    `called_computations`. With layout constraints, XLA drops both.
+    `to_apply` is another way to write a single called computation, and overrides
+    `called_computations`. With operand_layout_constraints, XLA drops both.
 
         r = f32[4] custom-call(f32[4] x), custom_call_target="f"
     """
@@ -406,15 +406,15 @@ def _async_shape_rule(opcode: str) -> ParsedCheck:
 
 
 def _is_in_flight(shape: Shape) -> bool:
-    """Returns whether a shape is that of an operation in flight: operands, result and contexts."""
+    """Returns whether a shape can be an operation in flight: operands, result and contexts."""
     return shape.is_tuple and len(shape.elements) >= 2 and shape.elements[0].is_tuple
 
 
 def _check_bound(result: Shape, called: ProgramShape, opcode: str, modes: VerifyModes) -> None:
     """Raises Violation unless the shape of an operation in flight fits the computation.
 
-    Element 0 has the first parameters of the computation, and element 1 the first parts of its
-    result.
+    Element 0 must match the first parameters of the computation, and element 1 must match the first
+    parts of its result.
     """
     bound, promised = result.elements[:2]
     message = f"the shape has {count(len(bound.elements), 'operand')}, but the computation of '{opcode}' takes {len(called.parameters)}"
@@ -435,7 +435,7 @@ def _first_parts(whole: Shape, part: Shape) -> Shape:
 
 
 def _check_passed(bound: tuple[Shape, ...], passed: tuple[Shape, ...], first: int, code: str, modes: VerifyModes) -> None:
-    """Raises Violation unless the passed operands have the shapes that the result gives for them.
+    """Raises Violation unless the passed operands have the shapes listed in the result.
 
     `first` is the number of the first passed operand.
     """
@@ -448,8 +448,8 @@ def _check_passed(bound: tuple[Shape, ...], passed: tuple[Shape, ...], first: in
 def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     """Checks the tuple that an async-start returns.
 
-    Element 0 has the operands, which are the first parameters of the computation. Element 1 has the
-    result, or the first parts of it.
+    Element 0 contains the operands, which match the first parameters of the computation. Element 1
+    contains the result, or the first parts of it.
     """
     called: ProgramShape = attributes["calls"]
     bound = result.elements[0].elements
@@ -459,7 +459,7 @@ def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: 
     _check_bound(result, called, "async-start", modes)
     pairs = attributes["output_to_operand_aliasing"]
     require(all(pair.output_index for pair in pairs), "A031", "output_to_operand_aliasing value", "the output index must not be empty")
-    # Aliases may name operands and parts of the result that an update binds.
+    # Aliases may also name operands and parts of the result that only an update binds.
     whole = tuple_shape((tuple_shape(called.parameters), called.result, *result.elements[2:]))
     _check_aliases(whole, called.parameters, pairs, modes, ("A031", "A031"), converts=True)
 
@@ -484,13 +484,13 @@ def async_start(*operands: Shape, async_execution_thread: Text = "main", output_
 
 
 def _verify_async_update(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    """Checks that the result has the parts bound before and the new operands.
+    """Checks that the result contains the parts bound earlier and the new operands.
 
-    Also checks that aliases are between contexts.
+    Also checks that aliases connect only contexts.
     """
     before, passed = operands[0], operands[1:]
     if not _is_in_flight(before):
-        # The rules about chains check the operand of an update.
+        # The rules for asynchronous chains check the operand of an update.
         return
     same = partial(same_shape, modes=modes)
     for k in (0, 1):
@@ -535,10 +535,10 @@ def async_update(
 ) -> Shape:
     """Continues an asynchronous operation.
 
-    It may add operands and parts of the result that the async-start has left out. The computation
-    runs as soon as it has all operands and its result is in the shape, at the latest at the
-    async-done. Operands are passed in the order of the parameters. Aliases are between contexts.
-    `calls` and the thread only repeat those of the start.
+    It may add operands and parts of the result that the async-start left out. The computation runs
+    as soon as it has all operands and its result is in the shape, but no later than the async-done.
+    Operands are passed in the order of the parameters. Aliases connect only contexts. `calls` and
+    the thread only repeat the values from the start.
 
         u = ((f32[4]), f32[4], u32[]) async-update(((f32[4]), f32[4], u32[]) s)
         v = ((f32[4], f32[2]), f32[4], u32[]) async-update(((f32[4]), (), u32[]) t, f32[2] y)
@@ -547,8 +547,8 @@ def async_update(
 
 
 def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # The rules about chains report a done that does not follow a start. A wrong result of the start
-    # is reported at the start.
+    # The rules for asynchronous chains report a done that does not follow a start. A wrong result
+    # of the start is reported at the start.
     called: ProgramShape | None = attributes["calls"]
     if called is None or not _is_in_flight(operands[0]):
         return None
@@ -566,7 +566,7 @@ def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: d
 def async_done(previous: Shape, *, async_execution_thread: Text | None = None, calls: ContinuedComputation | None = None) -> Shape:
     """Waits for an asynchronous operation and returns its result.
 
-    The attributes only repeat those of the async-start.
+    The attributes only repeat the values from the async-start.
 
         r = f32[4] async-done(((f32[4]), f32[4], u32[]) s)
     """

@@ -1,4 +1,4 @@
-"""The opcode convolution, whose result shape follows from dimension labels and windows."""
+"""The opcode convolution, whose result shape follows from dimension labels and the window."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, A
 
 
 def _products(source: int, result: int, window: WindowDimension) -> int:
-    """Returns the number of pairs of a result and a window position with a source element."""
+    """Returns how many pairs of a result index and a window index select a source element."""
     dilation, last = window.base_dilation, (source - 1) * window.base_dilation
     if window.size > _LARGEST_WINDOW:
         return window.size * max(0, result)
@@ -62,7 +62,7 @@ def _products(source: int, result: int, window: WindowDimension) -> int:
 def _multiples(start: int, step: int, count: int, divisor: int, last: int) -> int:
     """Returns how many of the `count` numbers start, start + step, ... hit source elements.
 
-    These are the multiples of the divisor from 0 to `last`.
+    The source elements are at the multiples of `divisor` from 0 to `last`.
     """
     low = max(0, -(start // step))
     high = min(count - 1, (last - start) // step)
@@ -92,9 +92,9 @@ def convolution(
 ) -> Shape:
     """Slides the kernel rhs over the spatial dimensions of lhs.
 
-    Each result is a sum of products over the window and the input features. A tuple instead of the
-    kernel consists of a sparse kernel and its metadata. Newer versions of XLA write further
-    operands after the kernel, which do not change the result.
+    Each element of the result is a sum of products over the window and the input features. If rhs
+    is a tuple, it contains a sparse kernel and its metadata. Newer versions of XLA write further
+    operands after the kernel; these do not change the result.
 
         r = f32[1,6,6,8] convolution(f32[1,8,8,3] x, f32[3,3,3,8] k), window={size=3x3}, dim_labels=b01f_01io->b01f
     """
@@ -143,7 +143,7 @@ def _check_labels(lhs: Shape, rhs: Shape, labels: DimLabels, window: Window) -> 
 
 
 def _check_sparsity(config: SparsityConfig | None, operands: tuple[Shape, ...]) -> None:
-    """Raises Violation unless the indices of kept elements are distinct arrays after the kernel."""
+    """Raises Violation unless the arrays of kept indices are distinct operands after the kernel."""
     sides = (config.lhs, config.rhs) if config is not None else ()
     positions = [side.index for side in sides if side is not None and side.index is not None]
     for k in positions:
@@ -169,8 +169,8 @@ def _check_features(
         require(len(kept) == 2 and kept[0] == 1, "T051", "sparsity_config", "only 1xN sparsity of the kernel is supported")
         require(kernel_features != UNBOUNDED, "T051", "operand 1", "a sparse kernel needs a bounded input feature dimension")
         kernel_features *= kept[1]
-    # XLA compares unbounded feature dimensions by value, so an unbounded one fits only another
-    # unbounded one, and only without groups.
+    # XLA compares feature dimensions by value even if they are unbounded. So an unbounded dimension
+    # fits only another unbounded dimension, and only without groups.
     fits = kernel_features == features if UNBOUNDED in (features, kernel_features) else kernel_features * feature_groups == features
     fits = fits and (features != UNBOUNDED or feature_groups == 1)
     unbounded = "an unbounded number of features"

@@ -1,6 +1,6 @@
 """The operands, results and aliases of the custom-call targets that XLA itself knows.
 
-The opcode is defined in `opdefs.control_flow`.
+The opcode custom-call is defined in `opdefs.control_flow`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ALIASES = "output_to_operand_aliasing={{}: (0, {})}"
 
 
 def holds_buffers(shape: Shape) -> bool:
-    """Returns whether the shape contains a buffer; faster than finding its path."""
+    """Returns whether the shape contains a buffer. This is faster than finding its path."""
     return any(leaf.element_type == "buffer" for leaf in shape.leaves())
 
 
@@ -36,7 +36,7 @@ def buffer_paths(shape: Shape) -> Iterator[Path]:
 
 
 def check_buffers(target: str, result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
-    """Checks that each buffer operand is aliased by one output, since the call writes it.
+    """Checks that each buffer operand is aliased by one output, since the call writes to it.
 
     Each buffer in the result must alias an operand, unless the target creates it.
     """
@@ -62,7 +62,7 @@ def _check_seed(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[Alia
 
 
 def _converts(target: str, source: str, product: str) -> TargetCheck:
-    """Returns the check of a call that converts an array to a buffer in the same memory, or back.
+    """Returns the check of a call that converts between an array and a buffer in the same memory.
 
     If `source` is empty, the call has no operand.
     """
@@ -94,7 +94,7 @@ _TARGETS: dict[str, TargetCheck] = {
 _BUFFER_MAKERS = frozenset({"Pin", "CreateBuffer"})
 
 BUFFER_CONVERTERS = frozenset({"Pin", "Unpin"})
-"""The targets that return the operand's memory as an array instead of a buffer or vice versa."""
+"""The targets that return the operand's memory as an array instead of a buffer, or vice versa."""
 LAYOUT_KEEPERS = frozenset({"LayoutConstraint"})
 """The targets whose result must have the layout of the operand."""
 

@@ -59,7 +59,7 @@ _CODES = {_FLOAT: "T005", _FLOAT_OR_COMPLEX: "T005", _INTEGRAL: "T006", _LOGICAL
 class UnaryRow(Record):
     """An opcode whose result has the shape of its operand.
 
-    `kinds` are the kinds of element types that inference accepts. With `accuracy`, the opcode has
+    `kinds` lists the kinds of element types that inference accepts. With `accuracy`, the opcode has
     the attribute result_accuracy. With `to_component`, the results for complex operands are real.
     """
 
@@ -84,11 +84,11 @@ UNARY: tuple[UnaryRow, ...] = (
     UnaryRow("asin", _FLOAT_OR_COMPLEX, "Inverse sine.", accuracy=True),
     UnaryRow("asinh", _FLOAT_OR_COMPLEX, "Inverse hyperbolic sine.", accuracy=True),
     UnaryRow("atanh", _FLOAT_OR_COMPLEX, "Inverse hyperbolic tangent.", accuracy=True),
-    UnaryRow("cbrt", _FLOAT, "Real cube root, including that of negative numbers.", accuracy=True),
+    UnaryRow("cbrt", _FLOAT, "Real cube root, also for negative numbers.", accuracy=True),
     UnaryRow("ceil", _FLOAT, "Smallest integer that is not less than the operand.", traits=(IDEMPOTENT,)),
     UnaryRow("cosh", _FLOAT_OR_COMPLEX, "Hyperbolic cosine.", accuracy=True),
     UnaryRow("cosine", _FLOAT_OR_COMPLEX, "Cosine of an angle in radians.", accuracy=True),
-    UnaryRow("count-leading-zeros", _INTEGRAL, "Number of zero bits above the highest one bit, in the width of the type."),
+    UnaryRow("count-leading-zeros", _INTEGRAL, "Number of zero bits above the highest set bit, within the width of the type."),
     UnaryRow("erf", _FLOAT, "Gauss error function.", accuracy=True),
     UnaryRow("exponential", _FLOAT_OR_COMPLEX, "e to the power of the operand.", accuracy=True),
     UnaryRow("exponential-minus-one", _FLOAT_OR_COMPLEX, "e to the power of the operand, minus 1, accurate for small operands.", accuracy=True),
@@ -99,7 +99,7 @@ UNARY: tuple[UnaryRow, ...] = (
     UnaryRow("logistic", _FLOAT_OR_COMPLEX, "Sigmoid: 1 / (1 + exp(-x)).", accuracy=True),
     UnaryRow("negate", _NUMERIC, "The operand with the opposite sign; integers wrap around.", traits=(INVOLUTION,)),
     UnaryRow("not", _LOGICAL, "Complement: logical for pred, bitwise for integers.", traits=(INVOLUTION,)),
-    UnaryRow("popcnt", _INTEGRAL, "Number of one bits."),
+    UnaryRow("popcnt", _INTEGRAL, "Number of set bits."),
     UnaryRow("real", _FLOAT_OR_COMPLEX, "Real part; the operand itself for real numbers.", to_component=True),
     UnaryRow("round-nearest-afz", _FLOAT, "Nearest integer, ties away from zero.", traits=(IDEMPOTENT,)),
     UnaryRow("round-nearest-even", _FLOAT, "Nearest integer, ties to even.", traits=(IDEMPOTENT,)),
@@ -111,7 +111,7 @@ UNARY: tuple[UnaryRow, ...] = (
     UnaryRow("tan", _FLOAT_OR_COMPLEX, "Tangent of an angle in radians.", accuracy=True),
     UnaryRow("tanh", _FLOAT_OR_COMPLEX, "Hyperbolic tangent.", accuracy=True),
 )
-"""The opcodes with one operand that need nothing but a row of this table."""
+"""The opcodes with one operand that a row of this table defines completely."""
 
 
 def _unary_shape(row: UnaryRow, operand: Shape) -> Shape:
@@ -128,7 +128,7 @@ def _example(opcode: str, operands: str, kinds: tuple[str, ...]) -> str:
 
 
 def _define_unary(row: UnaryRow) -> None:
-    # The accuracy of a function can be chosen if it is not exact.
+    # Programs can choose the accuracy of functions that are not exact.
     inexact = (TRANSCENDENTAL,) if row.accuracy else ()
     doc, traits = row.doc + _example(row.name, "x", row.kinds), (ELEMENTWISE, *inexact, *row.traits)
     if not row.accuracy:
@@ -165,8 +165,8 @@ def is_finite(operand: Shape) -> Shape:
 class BinaryRow(Record):
     """An opcode whose two operands and result have the same shape.
 
-    `kinds` are as in UnaryRow; `strict_kinds` are the kinds that the verifier accepts, if not all
-    of them.
+    `kinds` has the same meaning as in `UnaryRow`. `strict_kinds` lists the kinds that the verifier
+    accepts, or is empty if it accepts all of `kinds`.
     """
 
     name: str
@@ -209,7 +209,7 @@ BINARY: tuple[BinaryRow, ...] = (
     BinaryRow(
         "divide",
         _NUMERIC,
-        "Quotient, truncated toward zero for integers; an integer divided by 0 is -1, with all bits set.",
+        "Quotient, truncated toward zero for integers; dividing an integer by 0 gives -1, with all bits set.",
         algebra=Algebra(value(1, 1.0)),
     ),
     BinaryRow(
@@ -248,7 +248,7 @@ BINARY: tuple[BinaryRow, ...] = (
     BinaryRow(
         "remainder",
         _NUMERIC,
-        "Remainder of the truncating division, with the sign of lhs; for integers, lhs if rhs is 0.",
+        "Remainder of truncating division, with the sign of lhs; for integers, lhs if rhs is 0.",
         algebra=Algebra(absorbing=zero),
     ),
     BinaryRow(
@@ -281,10 +281,10 @@ BINARY: tuple[BinaryRow, ...] = (
         algebra=Algebra(zero, of_itself=zero),
     ),
 )
-"""The opcodes with two operands that need nothing but a row of this table.
+"""The opcodes with two operands that a row of this table defines completely.
 
-The kinds are those that XLA's inference accepts, including floats for shifts and complex numbers
-for maxima.
+`kinds` lists the kinds that XLA's inference accepts, including floats for shifts and complex
+numbers for maxima.
 """
 
 
@@ -292,7 +292,7 @@ _NO_BROADCAST = "HLO never broadcasts implicitly; add a broadcast"
 
 
 def _merged_bound(a: Bound, b: Bound, opcode: str, texts: str) -> Bound:
-    """Returns one dimension of the result; sizes of 1 may be repeated."""
+    """Returns one dimension of the result; dimensions of size 1 may be repeated."""
     if a[0] == b[0] != 1:
         return a[0], a[1] or b[1]
     # A size of 1, dynamic or not, is replaced by any other size, and an unbounded size by any
@@ -307,7 +307,8 @@ def _merged_bound(a: Bound, b: Bound, opcode: str, texts: str) -> Bound:
 def _binary_shape(opcode: str, lhs: Shape, rhs: Shape) -> Shape:
     """Returns the shape of an elementwise result.
 
-    The operands have equal sizes or sizes of 1, or one of them is a scalar.
+    One operand may be a scalar. Otherwise, the sizes in each dimension must be equal, or one of
+    them must be 1.
     """
     texts = f"{lhs.text_without_layout} and {rhs.text_without_layout}"
     agree = same_type_up_to_precision(lhs.element_type, rhs.element_type)
@@ -362,7 +363,7 @@ for _binary in BINARY:
 
 @op(verify=_same_sizes, traits=(ELEMENTWISE,))
 def complex_(lhs: Shape, rhs: Shape) -> Shape:
-    """Combines real parts in lhs and imaginary parts in rhs to complex numbers.
+    """Combines real parts in lhs and imaginary parts in rhs into complex numbers.
 
     r = c64[4] complex(x, y)
     """
@@ -374,7 +375,7 @@ def complex_(lhs: Shape, rhs: Shape) -> Shape:
 
 
 def default_comparison_type(operand: Shape) -> str | None:
-    """Returns the default of `type` for a compare of such operands, which XLA does not print.
+    """Returns the default `type` of a compare with this operand; XLA does not print the default.
 
     Returns None for operands that cannot be compared.
 
@@ -388,14 +389,14 @@ def default_comparison_type(operand: Shape) -> str | None:
 
 
 def _check_compare(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    # XLA uses the default type of the first operand even if `type` is written, and aborts if the
-    # operand is not an array.
+    # XLA derives the default type from the first operand even if `type` is written, and aborts if
+    # that operand is not an array.
     if operands:
         array_operand(operands[0], "operand 0", "compare")
 
 
 _COMPARISON_TYPES = {"FLOAT": ("FLOAT", "TOTALORDER")}
-"""The allowed values of `type`, for defaults that are not the only allowed value."""
+"""The allowed values of `type` for each default that has alternatives."""
 
 
 def _verify_compare(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -461,7 +462,7 @@ def _select_bound(pred: Bound, on_true: Bound, on_false: Bound) -> Bound:
 def select(pred: Shape, on_true: Shape, on_false: Shape) -> Shape:
     """Selects the element of on_true if pred is true, and the element of on_false otherwise.
 
-    A scalar pred selects for all elements.
+    A scalar pred applies to all elements.
 
         r = f32[4] select(p, x, y)
     """

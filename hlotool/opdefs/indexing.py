@@ -1,4 +1,4 @@
-"""Opcodes that access elements at computed indices, or reorder them by value.
+"""Opcodes that access elements at computed indices, or reorder elements by value.
 
 They are gather, scatter, dynamic slices, sort and topk.
 """
@@ -74,7 +74,7 @@ def _index_bounds(opcode: str, at: str, indices: Shape, index_vector_dim: int) -
 
 def _check_index_map(opcode: str, name: str, index_map: Dims, rank: int, vector: Bound) -> None:
     code = "T064" if opcode == "gather" else "T067"
-    # Gather rejects an unbounded index vector; scatter accepts it.
+    # Gather rejects index vectors of unbounded length; scatter accepts them.
     fits = vector[0] == len(index_map) or (vector[0] == UNBOUNDED and opcode == "scatter")
     length = "an unbounded length" if vector[0] == UNBOUNDED else f"length {vector[0]}"
     require(fits, code, name, f"{name} of '{opcode}' has length {len(index_map)}, but an index vector has {length}")
@@ -84,7 +84,8 @@ def _check_index_map(opcode: str, name: str, index_map: Dims, rank: int, vector:
 def _check_batching(opcode: str, names: tuple[str, str], dims: tuple[Dims, Dims], operand: Shape, indices: Sequence[Bound]) -> None:
     """Checks that batching dimensions are paired.
 
-    XLA's inference compares only their number, not their sizes or the other dimension lists.
+    XLA's inference compares only the number of dimensions. It compares neither their sizes nor the
+    other dimension lists.
     """
     code = "T062" if opcode == "gather" else "T065"
     of_operand, of_indices = dims
@@ -148,8 +149,8 @@ def gather(
 def _interleaved(rank: int, window_dims: Dims, window: Sequence[Bound], batch: Sequence[Bound]) -> list[Bound]:
     """Returns the dimensions of the result.
 
-    The window dimensions are at the positions `window_dims`, and the others, in order, at all other
-    positions.
+    The window dimensions are at the positions in `window_dims`. The batch dimensions fill all other
+    positions, in order.
     """
     windows, batches, positions = iter(window), iter(batch), set(window_dims)
     return [next(windows) if k in positions else next(batches) for k in range(rank)]
@@ -164,8 +165,8 @@ def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Seque
     """Checks that window dimensions fit the operand, and other dimensions match the indices."""
     # There are more limits than window dimensions if a dimension is both inserted and batching.
     for dimension, limit in zip(window_dims, limits, strict=False):
-        # XLA represents an unbounded size as the smallest integer, so it fits every limit, and no
-        # other size fits it.
+        # XLA represents an unbounded size as the smallest integer. So an unbounded update fits
+        # every limit, and only an unbounded update fits an unbounded limit.
         size = update.dimensions[dimension]
         fits = size == UNBOUNDED or (limit != UNBOUNDED and size <= limit)
         require(fits, "T066", at, f"updates of 'scatter' have size {size} in window dimension {dimension}, but the operand has {limit}")
@@ -202,7 +203,7 @@ def scatter(
     unique_indices: Bool = False,
     to_apply: Computation,
 ) -> Shape:
-    """Combines updates with the operands by to_apply, at the indices given by index vectors.
+    """Combines the operands with updates using to_apply, at positions given by index vectors.
 
     Updates that are out of bounds are skipped.
 
@@ -239,8 +240,8 @@ def scatter(
 def _check_start_indices(opcode: str, operands: tuple[Shape, ...], fixed: int) -> None:
     """Checks the operands after the first `fixed` ones.
 
-    They are a scalar for each dimension of operand 0, or a vector, whose length is not checked
-    here.
+    These must be one scalar per dimension of operand 0, or a single vector, whose length is not
+    checked here.
     """
     indices = len(operands) - fixed
     require(indices >= 0, "T028", "operands", f"'{opcode}' takes at least {counted(fixed, 'operand')}, got {len(operands)}")
@@ -260,7 +261,7 @@ def _check_dynamic_slice(result: Shape | None, operands: tuple[Shape, ...], attr
 def _check_index_types(opcode: str, operands: tuple[Shape, ...], fixed: int) -> None:
     """Checks that the start indices are integers of the same type.
 
-    They are scalars, or one vector with an element for each dimension.
+    They must be scalars, or a single vector with one element per dimension.
     """
     starts = operands[fixed:]
     for k, start in enumerate(starts, fixed):
@@ -323,7 +324,7 @@ def _verify_update_slice(result: Shape, operands: tuple[Shape, ...], attributes:
         fits = UNBOUNDED in (size, bound) or size <= bound
         require(fits, "T031", "operand 1", f"update size {size} exceeds dimension {k} of size {bound}")
     check_updated_memory(result, operands[0], modes)
-    # Other changes of layouts are L008.
+    # Other layout changes are reported as L008.
     if not modes.layouts_kept and compatible(result, operands[0]) and not same_order(result, operands[0], modes):
         message = f"the result of 'dynamic-update-slice' has the layout of {operands[0].text}, but {result.text} is written"
         raise Violation("L024", "shape[layout]", message)
@@ -377,7 +378,7 @@ def _sort_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[s
 
 @op(verify=_verify_sort, traits=(MIXED_PRECISION, MOVES, EXPENSIVE, ORDER_KEPT), work=_sort_work)
 def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_apply: Computation) -> Shape:
-    """Sorts the operands along one dimension by the comparison to_apply.
+    """Sorts the operands along one dimension with the comparator to_apply.
 
     All operands are permuted in the same way.
 
@@ -398,7 +399,7 @@ def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_ap
 
 @op(traits=(MIXED_PRECISION, ORDER_KEPT))
 def topk(operand: Shape, *, k: Int, largest: Always[Bool] = True, is_stable: Bool = True) -> Shape:
-    """Returns the k largest (or smallest) elements of the last dimension, in order, with indices.
+    """Returns the k largest (or smallest) elements along the last dimension, sorted, with indices.
 
     r = (f32[2], s32[2]) topk(x), k=2, largest=true
     """

@@ -1,7 +1,7 @@
 """Shared parts of op definitions: operands, element types, sizes, new shapes, reducers and windows.
 
-They infer the shape that XLA's parser infers if none is written, which is more lenient than XLA's
-verifier.
+They infer the shape that XLA's parser infers if none is written. Its inference is more lenient than
+XLA's verifier.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 Bound = tuple[int, bool]
-"""The size of a dimension, UNBOUNDED for `?`, and whether it is dynamic."""
+"""The size of a dimension (UNBOUNDED for `?`), and whether the dimension is dynamic."""
 
 _INT64_MAX = (1 << 63) - 1
 _MOST_ELEMENTS = 8
@@ -100,7 +100,7 @@ def brief(shape: Shape) -> str:
 def bare(shape: Shape) -> Shape:
     """Returns the array shape inside a buffer shape, or the shape unchanged.
 
-    XLA also looks through `b(...)` if it needs dimensions but does not check for an array.
+    XLA also looks through `b(...)` wherever it needs dimensions but does not check for an array.
     """
     return shape.elements[0] if shape.element_type == "buffer" else shape
 
@@ -160,14 +160,14 @@ def kind_of(element_type: str) -> str:
 
 
 def require_kind(shape: Shape, at: str, opcode: str, kinds: Sequence[str], code: str) -> None:
-    """Raises Violation unless the element type is of one of `kinds`."""
+    """Raises Violation unless the kind of the element type is in `kinds`."""
     if kind_of(shape.element_type) not in kinds:
         what = at.removeprefix("definition of ")
         raise Violation(code, at, f"{what} of '{opcode}' must be {_kinds_text(kinds)}, got {shape.text_without_layout}")
 
 
 def _kinds_text(kinds: Sequence[str]) -> str:
-    """Returns a list of kinds in words.
+    """Returns the kinds in words.
 
     >>> _kinds_text(("signed", "unsigned", "float", "complex")), _kinds_text(("signed", "float"))
     ('integer, float or complex', 'signed integer or float')
@@ -207,8 +207,8 @@ def higher_precision(first: str, second: str, opcode: str) -> str:
     """Returns the result type for operands of different types.
 
     It is the type with the wider range; if the ranges are equal, the significand, the width and
-    finally the sign decide. For some pairs (f8e5m2 and f8e5m2fnuz, pred and u1) there is no such
-    type, and XLA aborts.
+    finally the sign decide. For some pairs (f8e5m2 and f8e5m2fnuz, pred and u1), nothing decides,
+    and XLA aborts.
 
     >>> higher_precision("f16", "bf16", "dot"), higher_precision("s8", "u8", "dot"), higher_precision("f64", "c64", "dot")
     ('bf16', 's8', 'c64')
@@ -253,10 +253,10 @@ def dimensions_agree(first: Sequence[int], second: Sequence[int]) -> bool:
 def arrays_compatible_up_to_precision(first: Shape, second: Shape) -> bool:
     """Returns whether two arrays have agreeing sizes and the same type up to precision.
 
-    Both may also be in buffers; the result is False for other shapes.
+    Both arrays may also be in buffers. The result is False for other shapes.
 
-    Unlike `shapes.shape.compatible`, which accepts other shapes too, it does not distinguish
-    floating-point types.
+    Unlike `shapes.shape.compatible`, which accepts other shapes too, this function does not
+    distinguish floating-point types.
     """
     if first.element_type == "buffer" == second.element_type:
         first, second = bare(first), bare(second)
@@ -309,7 +309,8 @@ def new_array(element_type: str, dimensions: Iterable[Bound], opcode: str) -> Sh
 def with_bounds(shape: Shape, dimensions: Sequence[Bound]) -> Shape:
     """Returns the shape with other sizes but the same element type and layout.
 
-    Unlike `new_array`, it checks nothing, like XLA when it edits a shape.
+    Unlike `new_array`, this function checks nothing. XLA checks nothing either when it edits a
+    shape.
     """
     return array_shape(shape.element_type, tuple(size for size, _ in dimensions), tuple(mark for _, mark in dimensions), shape.layout)
 
@@ -317,8 +318,8 @@ def with_bounds(shape: Shape, dimensions: Sequence[Bound]) -> Shape:
 def new_tuple(elements: Sequence[Shape], at: str, opcode: str) -> Shape:
     """Returns a tuple shape; raises Violation for invalid arrays in it.
 
-    XLA checks them only when inference creates a tuple. It checks neither arrays outside of tuples
-    nor the tuples of the opcode tuple.
+    XLA checks arrays only when inference creates a tuple. It checks neither arrays outside of
+    tuples nor the tuples that the opcode tuple creates.
     """
     for element in elements:
         for leaf in element.leaves():
@@ -350,9 +351,10 @@ def _require_countable(element_type: str, sizes: Iterable[int], at: str, opcode:
 
 
 class ReducerRules(Record):
-    """The code for each fault of a reducer.
+    """The codes to report for the faults of a reducer.
 
-    The init values are the operands from `first_init` on, or, if that is None, the reduced arrays.
+    The init values are the operands starting at `first_init`. If it is None, the reduced arrays
+    serve as init values.
     """
 
     parameters: str
@@ -367,9 +369,8 @@ def require_reducer(
 ) -> None:
     """Raises Violation if a computation cannot reduce the inputs, starting from `inits`.
 
-    `elements` has an element type for each input. A reducer takes the accumulators and then the
-    elements, which are all scalars. It returns the new accumulators: a scalar, or a tuple of
-    scalars.
+    `elements` contains one element type per input. A reducer takes the accumulators followed by the
+    elements, all of them scalars. It returns the new accumulators: a scalar, or a tuple of scalars.
     """
     inputs = len(inits)
     result, parameters = computation.result, computation.parameters

@@ -64,7 +64,7 @@ SliceRanges = tuple[SliceRange, ...]
 Computation = ProgramShape
 """A called computation; definitions see only the shapes of its parameters and result."""
 ContinuedComputation = ProgramShape
-"""The computation of the asynchronous operation that is continued; optional, never printed."""
+"""The computation of the asynchronous operation being continued; optional, and never printed."""
 Computations = tuple[ProgramShape, ...]
 ShapeValue = Shape
 Shapes = tuple[Shape, ...]
@@ -77,7 +77,7 @@ Domain = DomainMetadata
 
 DESCRIPTIONS: dict[str, str] = {
     "Int": "integer",
-    "Int32": "integer of 32 bits",
+    "Int32": "32-bit integer",
     "Bool": "true or false",
     "Number": "number",
     "Text": 'string: "..."',

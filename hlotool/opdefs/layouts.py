@@ -1,6 +1,6 @@
 """The verifier's constraints on layouts and memory spaces, especially those of ops that move data.
 
-Rules in `verifier.rules` report layouts that are invalid by themselves.
+Rules in `verifier.rules` report layouts that are invalid in themselves.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _space(shape: Shape) -> int:
 def _is_late(modes: VerifyModes) -> bool:
     """Returns whether a module comes from the last stages of a compiler.
 
-    These stages give memory spaces meanings of their own, and view parts of buffers.
+    These stages give memory spaces their own meanings, and use bitcasts to view parts of buffers.
     """
     return bool(modes.layout_sensitive and not modes.layouts_kept)
 
@@ -53,24 +53,24 @@ def _ordered(layout: Layout) -> str:
 def _lasting(layout: Layout, same_type: bool) -> Layout:
     """Returns the layout without the parts that any op may change.
 
-    These are the tiles, the memory space and the prefix for sizes, and, if the element type
-    changes, the element size.
+    These parts are the tiles, the memory space, the prefix for dynamic sizes and, if the element
+    type changes, the element size.
     """
     size = layout.element_size_in_bits if same_type else 0
     return replace(layout, tiles=(), memory_space=0, dynamic_shape_metadata_prefix_bytes=0, element_size_in_bits=size)
 
 
 def check_kept_layout(op: OpDef, result: Shape, operands: Sequence[Shape], modes: VerifyModes) -> None:
-    """Raises Violation if the layouts of result and operands differ although the op must keep them.
+    """Raises Violation if result and operands have different layouts, but the op must keep them.
 
-    Such an op cannot move data to or from the host, either.
+    Also raises it if an elementwise op moves data to or from the host.
     """
     if ORDER_KEPT in op.traits:
         require_kept_layout(result, operands, modes, is_elementwise=ELEMENTWISE in op.traits)
 
 
 def require_kept_layout(result: Shape, operands: Sequence[Shape], modes: VerifyModes, *, is_elementwise: bool = False) -> None:
-    """Raises Violation if the result has another layout than the operands of its rank.
+    """Raises Violation if the layout of the result differs from an operand of the same rank.
 
     Also raises it if an elementwise op moves data to or from the host.
     """
@@ -105,8 +105,8 @@ def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> N
     sizes = data_size(operand), data_size(result)
     if sizes[1] < sizes[0] and _is_late(modes):
         return
-    # It depends on the target whether padding counts. Without the mode, the sizes may agree with or
-    # without it, since XLA's tests accept bitcasts between tiled and flat arrays.
+    # Padding counts only on some targets. Unless the mode is set, the sizes need to agree only with
+    # or only without padding, since XLA's tests accept bitcasts between tiled and flat arrays.
     if sizes_differ(operand, result, data_size) and (modes.bitcast_may_differ_in_size or sizes_differ(operand, result)):
         raise Violation("L009", "shape", f"the operand has {count(sizes[0], 'byte')}, but the result has {sizes[1]}")
 
@@ -142,7 +142,7 @@ def check_sliced_memory(result: Shape, operand: Shape, modes: VerifyModes) -> No
 
 
 def check_updated_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
-    """Raises Violation if a dynamic-update-slice of a buffer on the host does not stay there."""
+    """Raises Violation if a dynamic-update-slice moves a buffer out of host memory."""
     spaces = _space(operand), _space(result)
     _check_fast_memory("dynamic-update-slice", spaces, modes)
     if modes.layouts_kept and spaces[0] == HOST_MEMORY != spaces[1]:

@@ -1,4 +1,4 @@
-"""Opcodes on matrices and signals: cholesky, triangular-solve and fft."""
+"""Opcodes for matrices and signals: cholesky, triangular-solve and fft."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["cholesky", "fft", "triangular_solve"]
 
 @op(traits=(ORDER_KEPT, EXPENSIVE), work=lambda result, operands, attributes: Work(elements(result) * max(0, result.dimensions[-1]) // 3))
 def cholesky(a: Shape, *, lower: Bool = False) -> Shape:
-    """Factors Hermitian positive-definite matrices into a triangular matrix times its adjoint.
+    """Factors each Hermitian positive-definite matrix into a triangular matrix times its adjoint.
 
     Reads only the triangle named by `lower`.
 
@@ -79,9 +79,9 @@ def triangular_solve(
 
 
 def _verify_fft(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    """Checks the lengths of a complex transform.
+    """Checks that the lengths of a complex transform match the operand's innermost dimensions.
 
-    XLA does not compare them, so a difference is only a warning, unless the result is wrong as
+    XLA does not compare them, so a mismatch is only a warning unless the result shape is wrong as
     well. Empty arrays are not checked.
     """
     lengths, operand = attributes["fft_length"], bare(operands[0])
@@ -93,7 +93,7 @@ def _verify_fft(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
 
 
 def _fft_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
-    """Counts a complex multiplication and addition (8 operations) per element and level."""
+    """Counts one complex multiplication and addition (8 operations) per element and level."""
     levels = prod(max(0, length.bit_length() - 1) for length in attributes["fft_length"])
     return Work(8 * elements(operands[0]) * levels)
 
@@ -102,7 +102,7 @@ def _fft_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[st
 def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
     """Computes the discrete Fourier transform over the last one to three dimensions.
 
-    `fft_length` has the lengths of these dimensions. RFFT transforms real data to half of a
+    `fft_length` lists the lengths of these dimensions. RFFT transforms real data to half of a
     spectrum, and IRFFT transforms half of a spectrum to real data.
 
         r = c64[5] fft(f32[8] x), fft_type=RFFT, fft_length={8}

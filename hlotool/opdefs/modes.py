@@ -1,7 +1,7 @@
 """The modes of a verification: the options of XLA's verifier and a few more.
 
-Op definitions and module-level rules read them. The options of the command line and the keys of
-settings files are derived from the fields.
+Op definitions and module-level rules read the modes. The command-line options and the keys of
+settings files are derived from the fields of `VerifyModes`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class VerifyModes(Record):
     change layouts.
 
     `allow_mixed_precision` allows the operands and the result of an instruction to have different
-    float types. None allows it in modules that are scheduled, have tiled layouts or come from after
-    optimization, and for TPUs, whose compiler leaves such instructions.
+    float types. None allows it in modules that are scheduled, have tiled layouts or were dumped
+    after optimization, and for TPUs, whose compiler leaves such instructions in place.
 
     `stage` is the stage of compilation that the module comes from: "before-opt" or "after-opt";
     "auto" treats a scheduled module as optimized. Rules about code that optimization (W041, W042)
@@ -32,9 +32,9 @@ class VerifyModes(Record):
     for rules that depend on it; `devices` overrides the number of devices in the module's header.
 
     `names_unchanged` reports, as an error, an instruction whose name has changed since it was
-    scheduled. `memory_budget`, in bytes, and `in_flight_limit`, a number of operations of one kind,
-    enable warnings about modules that exceed them. `fusion_operand_limit`, `entry_parameter_limit`
-    and `constant_size_limit` are the thresholds of W042, W055 and W006; `known_custom_calls` are
+    scheduled. `memory_budget` (in bytes) and `in_flight_limit` (operations of one kind) enable
+    warnings about modules that exceed them. `fusion_operand_limit`, `entry_parameter_limit` and
+    `constant_size_limit` are the thresholds of W042, W055 and W006; `known_custom_calls` lists
     shell patterns for targets that W028 does not report.
 
     >>> VerifyModes(allow_mixed_precision=True).allow_mixed_precision

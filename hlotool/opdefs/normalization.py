@@ -30,7 +30,7 @@ def _check_operand(opcode: str, operand: Shape, feature_index: int) -> None:
 
 
 def _check_vector(name: str, at: str, vector: Shape, operand: Shape, feature_index: int, *, exact_rank: bool = True) -> None:
-    """Raises Violation for a per-feature vector of another type, rank or size.
+    """Raises Violation for a per-feature vector of the wrong type, rank or size.
 
     `exact_rank` is False for the mean and variance of inference, whose rank XLA does not check.
     """
@@ -72,7 +72,7 @@ def batch_norm_inference(operand: Shape, scale: Shape, offset: Shape, mean: Shap
     """Normalizes with the given mean and variance of each feature.
 
     r = f32[8,3] batch-norm-inference(f32[8,3] x, f32[3] s, f32[3] o, f32[3] m, f32[3] v),
-    epsilon=0.001, feature_index=1
+        epsilon=0.001, feature_index=1
     """
     _check_operand("batch-norm-inference", operand, feature_index)
     for name, at, vector in (("scale", "definition of operand 1", scale), ("offset", "definition of operand 2", offset)):

@@ -1,4 +1,4 @@
-"""Opcodes that apply a scalar function to an array.
+"""Opcodes that apply a called function to arrays.
 
 They are reduce, reduce-window, select-and-scatter, map and scan.
 """
@@ -47,9 +47,9 @@ def _reducer_rules(first_init: int) -> ReducerRules:
 
 
 def _types_of_reducer(operands: tuple[Shape, ...], computation: ProgramShape, code: str, modes: VerifyModes) -> None:
-    """Raises Violation for parameters of another floating-point type than their operands.
+    """Raises Violation if a parameter and its operand have different floating-point types.
 
-    Inference accepts them.
+    Inference accepts such pairs.
     """
     if modes.allow_mixed_precision:
         return
@@ -70,7 +70,7 @@ def _verify_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[
 def _reduce_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
     """Counts the runs of the computation.
 
-    The first element needs no run, since init values are assumed to be the identity.
+    The first element for each result needs no run, since init values are assumed to be identities.
     """
     kept = next(result.leaves())
     return Work(runs={"to_apply": elements(operands[0]) - elements(kept)})
@@ -80,7 +80,8 @@ def _reduce_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping
 def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
     """Reduces the given dimensions with a function, starting from an init value for each input.
 
-    The operands are n inputs followed by n scalars; the result for more than one input is a tuple.
+    The operands are n inputs followed by n init values, which are scalars. If there is more than
+    one input, the result is a tuple.
 
         r = f32[3] reduce(f32[2,3] x, f32[] zero), dimensions={0}, to_apply=add
     """
@@ -160,7 +161,7 @@ def _select_and_scatter_work(result: Shape, operands: tuple[Shape, ...], attribu
 
 @op(traits=(ORDER_KEPT, EXPENSIVE), work=_select_and_scatter_work)
 def select_and_scatter(operand: Shape, source: Shape, init_value: Shape, *, window: Window = (), select: Computation, scatter: Computation) -> Shape:
-    """Selects an element in each window of the operand, and combines a source value with it.
+    """Selects one element in each window of the operand, and combines it with a source value.
 
     `select` compares two elements of the window, and `scatter` combines the window's source value
     with the selected one.
@@ -194,7 +195,8 @@ def _map_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dic
         if "dimensions" not in attributes:
             raise Violation("S014", "opcode", "'map' needs the attribute 'dimensions' if its result shape is left out")
     elif not has_dimensions(result):
-        # XLA replaces `dimensions` with those of the written shape, and aborts if it has none.
+        # XLA replaces `dimensions` with all dimensions of the written shape, and aborts if that
+        # shape is neither an array nor a buffer.
         raise Violation("T003", "shape", f"'map' gives an array, not {result.text_without_layout}")
 
 
@@ -285,15 +287,15 @@ def _verify_scan(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
 def _same_scanned_type(first: Shape, second: Shape, modes: VerifyModes) -> bool:
     """Returns whether two element types may be used for the same value of a scan.
 
-    They must be equal, but floats may differ in layout-sensitive mode with mixed precision:
-    compilers that lower the precision leave such scans while layouts are assigned.
+    The types must be equal. However, in layout-sensitive mode with mixed precision, floats may
+    differ, since compilers that lower the precision leave such scans while layouts are assigned.
     """
     is_mixed = modes.layout_sensitive and modes.allow_mixed_precision
     return first.element_type == second.element_type or bool(is_mixed and same_type_up_to_precision(first.element_type, second.element_type))
 
 
 def _check_carries(to_apply: ProgramShape, num_carries: int, modes: VerifyModes) -> None:
-    """Raises Violation if the computation cannot take the carried values that it returns."""
+    """Raises Violation if the computation cannot accept the carried values that it returns."""
     results = to_apply.result.elements if to_apply.result.is_tuple else (to_apply.result,)
     if not 0 < num_carries <= min(len(results), len(to_apply.parameters)):
         return
@@ -308,8 +310,8 @@ def _check_carries(to_apply: ProgramShape, num_carries: int, modes: VerifyModes)
 def _like_alone(expected: Shape, result: Shape) -> Shape:
     """Returns the expected result in the form of the written one.
 
-    As in XLA, a single value may be written as a tuple or not, whichever form the computation
-    returns.
+    As in XLA, a single value may be written with or without a tuple, regardless of the form that
+    the computation returns.
     """
     if expected.is_tuple and len(expected.elements) == 1 and not result.is_tuple:
         return expected.elements[0]
@@ -330,8 +332,8 @@ def scan(
     """Iterates along one dimension, calling a function at each step.
 
     The function takes slices of the inputs and carried values, and returns outputs and new carried
-    values. The operands are the inputs followed by `num_carries` initial values. The result has the
-    stacked outputs and the final carried values.
+    values. The operands are the inputs followed by `num_carries` initial values. The result
+    consists of the stacked outputs and the final carried values.
 
         r = (f32[4], f32[]) scan(f32[4] x, f32[] zero), dimensions={0}, num_carries=1, is_associative=false, to_apply=f
     """
@@ -342,7 +344,7 @@ def scan(
 def _scanned(along: Shape, at: str, dimension: int, num_carries: int, body: Shape) -> Shape:
     """Returns the result of a scan: the results of the body, with the outputs stacked.
 
-    The number of steps is that of `along`, an input or output.
+    The number of steps is the size of `along`, which is an input or an output, in this dimension.
     """
     array = array_operand(along, at, "scan")
     outputs = len(body.elements) - num_carries if body.is_tuple else num_carries == 0
@@ -359,9 +361,10 @@ def _scanned(along: Shape, at: str, dimension: int, num_carries: int, body: Shap
 def _stacked(element: Shape, dimension: int, steps: int) -> Shape:
     """Returns the shape of `steps` elements stacked along a new dimension.
 
-    In memory, the new dimension is just outside of the one that it displaces. Tiles, memory space
-    and marks of dynamic dimensions are not kept. XLA also loses the mark of an unbounded dimension,
-    and prints a size of -2^63 that it cannot read; this function raises Violation in that case.
+    In memory, the new dimension is just outside the one that it displaces. Tiles, the memory space
+    and the marks of dynamic dimensions are dropped. XLA also drops the mark of an unbounded
+    dimension, and prints a size of -2^63 that it cannot read back; this function raises Violation
+    in that case.
     """
     require(has_dimensions(element), "T104", "to_apply", f"outputs of 'scan' must be arrays, got {element.text_without_layout}")
     array = bare(element)

@@ -77,7 +77,7 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
 
 
 def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | None:
-    """Returns a hint if the operand's sizes occur in the result in order and in only one way."""
+    """Returns a hint if each size of the operand occurs once in the result, in the same order."""
     counts, positions = Counter(result), {size: k for k, size in enumerate(result)}
     matches = [positions[size] for size in sizes if counts[size] == 1]
     ordered = len(matches) == len(sizes) and matches == sorted(set(matches))
@@ -119,7 +119,7 @@ def _require_same_count(opcode: str, result: Shape, operand: Shape) -> None:
 def _check_reshape(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if result is None or not operands:
         return
-    # XLA checks nothing if there is a `?` anywhere, even in a tuple. It aborts on all other
+    # XLA checks nothing if the operand has a `?` anywhere, even in a tuple. It aborts on all other
     # operands that are not arrays.
     if any(UNBOUNDED in bare(leaf).dimensions for leaf in operands[0].leaves()):
         return
@@ -134,7 +134,7 @@ def _verify_reshape(result: Shape, operands: tuple[Shape, ...], attributes: dict
 
 @op(infers=False, check_parsed=_check_reshape, verify=_verify_reshape, traits=(REARRANGES,))
 def reshape(operand: Shape, *, inferred_dimension: Int = -1) -> Shape:
-    """Arranges the elements in other dimensions; they stay in row-major order.
+    """Changes the dimensions of the operand; its elements stay in row-major order.
 
     r = f32[6] reshape(x)
     """
@@ -159,9 +159,9 @@ def _verify_dynamic_reshape(result: Shape, operands: tuple[Shape, ...], attribut
 
 @op(infers=False, check_parsed=_check_dynamic_reshape, verify=_verify_dynamic_reshape, traits=(REARRANGES,))
 def dynamic_reshape(*operands: Shape) -> Shape:
-    """Arranges the elements of the first operand in other dimensions.
+    """Changes the dimensions of the first operand.
 
-    The other operands are scalars with the actual sizes of these dimensions.
+    The other operands are scalars with the actual sizes of the new dimensions.
 
         r = f32[<=6] dynamic-reshape(x, n)
     """
@@ -187,7 +187,8 @@ def bitcast(operand: Shape) -> Shape:
 def _keeps_element_type(opcode: str) -> Verify:
     """Returns the constraint that the result has the operand's element type.
 
-    It is for ops that move elements, for which inference checks everything but the element type.
+    It applies to ops that move elements. For these, inference checks everything except the element
+    type.
     """
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -252,7 +253,7 @@ def copy(operand: Shape) -> Shape:
     return operand
 
 
-# Parts, surroundings and sequences
+# Slice, pad and concatenate
 
 
 def _verify_slice(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
@@ -275,7 +276,7 @@ def _verify_slice(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
 
 @op(infers=False, verify=_verify_slice, traits=(STRIDED, FOLDABLE, ORDER_KEPT))
 def slice_(operand: Shape, *, slice: SliceRanges) -> Shape:
-    """Returns, in each dimension, every stride-th element from start on and before limit.
+    """Returns every stride-th element from start up to but not including limit, in each dimension.
 
     r = f32[2] slice(x), slice={[1:5:2]}
     """
@@ -352,12 +353,12 @@ def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
     require_dimension(dimension, first.rank, "T035", "dimensions", "concatenate")
     columns = zip(*map(bounds, operands), strict=True)
     joined = [_joined_bound(parts) if k == dimension else _common_bound(k, parts) for k, parts in enumerate(columns)]
-    # XLA compares each operand with the first, and uses only the last of these results.
+    # XLA combines the type of each operand with that of the first, and uses only the last result.
     element_types = [higher_precision(first.element_type, operand.element_type, "concatenate") for operand in operands]
     return new_array(element_types[-1], joined, "concatenate")
 
 
-# Numbers and sizes
+# Iota and dimension sizes
 
 
 def _verify_iota(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:

@@ -1,7 +1,7 @@
 """Opcodes that name or group values: parameter, constant, tuple and get-tuple-element.
 
-The number of a parameter and the literal of a constant are in the operand parentheses, so they are
-not attributes.
+The number of a parameter and the literal of a constant are not attributes, since they are written
+in the operand parentheses.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _one_flag_for_each_leaf(result: Shape | None, operands: tuple[Shape, ...], a
 
 @op(infers=False, check_parsed=_one_flag_for_each_leaf, traits=(STRUCTURAL, FREE, HOLDS_BUFFERS))
 def parameter(*, parameter_replication: Replication | None = None) -> Shape:
-    """Returns the parameter of the computation with the given number.
+    """Returns the computation's parameter with the given number.
 
     x = f32[4] parameter(0)
     """
@@ -67,8 +67,8 @@ def tuple_(*operands: Shape) -> Shape:
     return tuple_shape(operands)
 
 
-# The search for the element that was meant covers only the first elements: it is repeated for each
-# user of a tuple, so searching long tuples would take quadratic time.
+# The search for the intended element covers only the first elements. It is repeated for each user
+# of a tuple, so searching long tuples would take quadratic time.
 _MOST_GUESSED = 64
 
 

@@ -1,7 +1,7 @@
-"""Traits of opcodes, which their definitions list.
+"""Traits of opcodes. The definition of each opcode lists its traits.
 
-Rules, analyses and the interpreter query traits instead of opcodes, so a new opcode needs no
-changes there. Relations between two opcodes, and algebra, are slots of `opdefs.base.OpDef`.
+Rules, analyses and the interpreter query traits instead of opcodes, so they need no changes for a
+new opcode. Relations between opcodes, and algebraic properties, are slots of `opdefs.base.OpDef`.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ MIXED_PRECISION = "mixed-precision"
 LAYOUT_KEPT = "layout-kept"
 """The result has the inferred layout, since the op computes nothing that could change it."""
 ORDER_KEPT = "order-kept"
-"""The result has the layout of the operands of its rank.
+"""The result has the layout of the operands of the same rank.
 
-XLA's layout assignment inserts copies instead of changing it.
+XLA's layout assignment inserts copies instead of changing the layout.
 """
 PRECISION_KEPT = "precision-kept"
 """The result has the inferred element type, even if the verifier allows mixed precision."""
 ACCUMULATED = "accumulated"
-"""The result may have another element type than the operands, for accumulating products."""
+"""The element type of the result may differ from the operands', to accumulate products."""
 SHAPE_GUESSED = "shape-guessed"
 """The shape that the parser infers may differ from the one that the verifier requires."""
 HOLDS_BUFFERS = "holds-buffers"
@@ -80,11 +80,11 @@ HOLDS_BUFFERS = "holds-buffers"
 EFFECT = "effect"
 """Does more than compute a value, regardless of its attributes, as in XLA's HasSideEffect.
 
-If an opcode has an effect only if an attribute says so, `OpDef.effect_if` names the attribute. For
+If an attribute decides whether an opcode has an effect, `OpDef.effect_if` names it. For
 asynchronous operations, see `OpDef.is_asynchronous`.
 """
 NONDETERMINISTIC = "nondeterministic"
-"""Returns a different value each time it runs, even for the same operands."""
+"""May return a different value each time it runs, even for the same operands."""
 COMMUNICATES = "communicates"
 """Waits for other devices or for the host."""
 COLLECTIVE = "collective"
@@ -99,7 +99,7 @@ HOST_QUEUE = "host-queue"
 FREE = "free"
 """Takes no time on any device."""
 CHEAP = "cheap"
-"""Takes less time to compute again than to keep in memory."""
+"""Costs less to compute again than to keep in memory."""
 EXPENSIVE = "expensive"
 """Takes so much time that it should be computed only once, for example outside of a loop."""
 FOLDABLE = "foldable"
@@ -110,13 +110,13 @@ FOLDABLE = "foldable"
 TRANSCENDENTAL = "transcendental"
 """Needs many arithmetic operations; counted separately, as in XLA's HloCostAnalysis."""
 STRUCTURAL = "structural"
-"""Names, groups or takes apart values without computing anything."""
+"""Names, groups or unpacks values without computing anything."""
 VIEW = "view"
-"""The result is the memory of operand 0, possibly with another shape."""
+"""The result shares the memory of operand 0, possibly with another shape."""
 STRIDED = "strided"
-"""The result can be a strided view of operand 0, with strides that are not negative."""
+"""The result can be a view of operand 0 with non-negative strides."""
 OVERWRITES = "overwrites"
-"""The results are the first operands with some elements changed, and may overwrite them."""
+"""The results are the first operands with some elements changed, possibly in place."""
 IDENTITY = "identity"
 """The result equals operand 0 bit for bit; only memory, layout or instruction order may differ."""
 REARRANGES = "rearranges"
@@ -129,11 +129,11 @@ Elements are selected, moved or repeated.
 CONVERTS = "converts"
 """Each element of the result is an element of operand 0, rounded to another type or format."""
 FORWARDS = "forwards"
-"""Returns values that others have computed: its operands, or results of called computations."""
+"""Returns values computed elsewhere: its operands, or results of called computations."""
 RETURNS = "returns"
 """The operands become parameters of the called computation, and its result is the op's result."""
 RANDOM_STATE = "random-state"
-"""Takes or returns the state of a random number generator, whose 64-bit integers are intended."""
+"""Takes or returns a random number generator's state, in which 64-bit integers are intended."""
 DEVICE_ID = "device-id"
 """Returns a different value on each device."""
 
@@ -147,14 +147,14 @@ RUNS_COMPUTATIONS = "runs-computations"
 This applies to control flow, and to ops that start other threads.
 """
 ANY_SIGNATURE = "any-signature"
-"""The called computation has a parameter for each operand.
+"""The called computation has one parameter per operand.
 
-The opcode does not determine their number or shapes.
+The opcode does not determine the number or the shapes of the operands.
 """
 SAME_THREAD = "same-thread"
 """The called computation runs on the caller's thread."""
 SAME_THREAD_ON_REQUEST = "same-thread-on-request"
-"""The called computation must run on the caller's thread in the mode `nested_thread_names`."""
+"""The called computation must run on the caller's thread if the mode `nested_thread_names` is set."""
 REDUCTION = "reduction"
 """Combines many elements into one with a called function, starting from an initial value."""
 
@@ -163,7 +163,7 @@ REDUCTION = "reduction"
 UNIFORM_GROUPS = "uniform-groups"
 """All groups of devices have the same number of members."""
 COMBINABLE = "combinable"
-"""A single instruction with the operands of several instructions can replace them."""
+"""Several instructions can be replaced by one that takes the operands of all of them."""
 
 # ---- algebra ------------------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ __all__ = ["Work", "WorkOf", "elements", "one_for_each_element"]
 class Work(NamedTuple):
     """The amount of work of an instruction.
 
-    `flops` counts arithmetic operations, `transcendentals` evaluations of transcendental functions,
-    and `runs` the runs of the called computations, by attribute.
+    `flops` counts arithmetic operations, `transcendentals` counts evaluations of transcendental
+    functions, and `runs` counts the runs of called computations, by attribute.
     """
 
     flops: int = 0
@@ -24,9 +24,9 @@ class Work(NamedTuple):
 
 
 WorkOf = Callable[[Shape, tuple[Shape, ...], Mapping[str, Any]], Work]
-"""Returns the work of an instruction with this result, these operands and attributes.
+"""Returns the work of an instruction with the given result, operands and attributes.
 
-The work of the computations that it calls is not included.
+The work of called computations is not included.
 """
 
 

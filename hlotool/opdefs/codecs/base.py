@@ -1,8 +1,8 @@
 """The registries of codecs and builders.
 
-A codec belongs to one kind of attribute value. It has the grammar rule that parses a value and the
-function that writes one. A builder makes a value from the tokens and values of a rule in
-`grammar/hlo.lark`, like a callback of Lark.
+A codec belongs to one kind of attribute value. It consists of the grammar rule that parses a value
+and the function that writes one. A builder creates a value from the tokens and values of a rule in
+`grammar/hlo.lark`, like a Lark callback.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Violation with the `start_pos` of the offending token as `at`.
 class WriteStyle(Record):
     """The style in which values are written; the fields correspond to XLA's print options.
 
-    With `exact`, numbers are written so that they read back bit for bit; XLA itself writes only six
-    digits of some numbers.
+    With `exact`, numbers are written so that they can be read back bit for bit; XLA itself writes
+    only six digits of some numbers.
     """
 
     exact: bool = True
@@ -44,8 +44,8 @@ class WriteStyle(Record):
 class Codec(Record):
     """The codec of a kind of attribute value.
 
-    `rule` is the start rule of the grammar that parses a value, and `write` is the function that
-    writes it. `convert` converts the value of the rule to this kind, or raises Violation: for
+    `rule` is the start rule with which the grammar parses a value, and `write` is the function that
+    writes a value. `convert` converts the value of the rule to this kind, or raises Violation. For
     example, an enum accepts only some words.
     """
 

@@ -169,14 +169,14 @@ def _write_recovery_table(value: tuple[Recovery, ...], style: WriteStyle) -> str
 
 
 def _array_text(leaf: OriginLeaf) -> str:
-    """Returns the text of an array in a table, where XLA prints an empty name if there is none."""
+    """Returns the text of an array in a table; XLA prints an empty name if the array has none."""
     return leaf_text(leaf) if leaf.name is not None else '{""}'
 
 
 def escape_lines(text: str) -> str:
     """Escapes backslashes and double quotes but keeps line endings.
 
-    XLA does so for the text of a module in a table.
+    XLA does the same to the text of a module in a recovery table.
     """
     return "\n".join(escape(line).replace("\\'", "'") for line in text.split("\n"))
 

@@ -13,10 +13,10 @@ __all__ = ["ENUMS", "PRECISION", "EnumKind"]
 
 
 class EnumKind(Record):
-    """The words of an enum as they are printed.
+    """The words of an enum, as they are printed.
 
-    With `folds_case`, XLA accepts them in upper and lower case. `synonyms` maps words that only
-    other builds of XLA print to words of the enum.
+    With `folds_case`, XLA accepts these words in any case. `synonyms` maps words that only other
+    builds of XLA print to words of the enum.
     """
 
     words: tuple[str, ...]
@@ -38,7 +38,7 @@ ENUMS: dict[str, EnumKind] = {
     "FftType": EnumKind(("FFT", "IFFT", "RFFT", "IRFFT")),
     "TransposeOption": EnumKind(("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID")),
     # The builds of XLA that PyTorch/XLA and Neuron use print the unset value; XLA itself reads the
-    # same call without the attribute.
+    # same call if the attribute is left out.
     "ApiVersion": EnumKind(
         ("API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"),
         synonyms={"API_VERSION_UNSPECIFIED": "API_VERSION_ORIGINAL"},

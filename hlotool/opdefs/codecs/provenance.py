@@ -1,7 +1,7 @@
 """Codecs of annotations.
 
-They are metadata, stack frames, frontend attributes, backend configurations, statistics, origins
-and domains.
+Annotations are metadata, stack frames, frontend attributes, backend configurations, statistics,
+origins and domains.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["origin_text"]
 # ---- metadata and stack tables -----------------------------------------------------------------
 
 
-# The number of values of XLA's enum ProfileType; XLA rejects other numbers.
+# XLA's enum ProfileType has values from 0 to 3; XLA rejects other numbers.
 _PROFILE_TYPES = 4
 
 
@@ -43,7 +43,7 @@ def build_metadata(children: list[Any]) -> Metadata:
 
 
 def _unique(fields: list[tuple[Any, Any]], where: str) -> dict[str, Any]:
-    """Returns the fields by name; raises Violation if one occurs twice."""
+    """Returns the fields by name; raises Violation if a name occurs twice."""
     values: dict[str, Any] = {}
     for key, value in fields:
         name = key[:-1]

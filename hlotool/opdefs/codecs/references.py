@@ -1,7 +1,7 @@
 """Codecs of attributes that refer to computations, instructions or typed literals.
 
-`text.parse` builds these values, since they need the module; the printer passes names to the
-writers here.
+`text.parse` builds these values, since building them requires the module; the printer passes names
+to the writers here.
 """
 
 from __future__ import annotations

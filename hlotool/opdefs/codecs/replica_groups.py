@@ -54,8 +54,8 @@ def _mesh_replica_groups(children: list[Any]) -> ReplicaGroups:
 def write_replica_groups(value: ReplicaGroups, style: WriteStyle) -> str:
     """Returns the text of the groups, without `replica_groups=`.
 
-    With `full_replica_groups`, they are written as lists, unless the number of ids does not fit the
-    groups.
+    With `full_replica_groups`, the groups are written as lists, unless the number of ids does not
+    match the groups.
     """
     if style.full_replica_groups:
         # XLA's parser accepts such groups, too; only its verifier rejects them.

@@ -26,13 +26,13 @@ def integer(token: Any, *, bits: int = 64) -> int:
 
 
 def integer_at(text: str, position: int, bits: int = 64) -> int:
-    """Like `integer`, for digits that are a part of the token at offset `position`.
+    """Like `integer`, but for digits that are part of the token at offset `position`.
 
     >>> integer_at("-12", 0), integer_at("18446744073709551615", 0)
     (-12, -1)
     """
-    # int() rejects thousands of digits; a number that fits has at most twenty, not counting leading
-    # zeros.
+    # int() rejects thousands of digits. A number that fits has at most twenty digits, not counting
+    # leading zeros.
     digits = text if len(text) < _MAX_DIGITS else text[:1].strip("0123456789") + text.lstrip("-0")
     value = int(digits or "0") if len(digits) < _MAX_DIGITS else 1 << 70
     if value in _INT64 and (bits == 64 or -(1 << (bits - 1)) <= value < 1 << (bits - 1)):

@@ -69,10 +69,11 @@ def build_array_shape(children: list[Any]) -> Shape:
 
 
 def plain_array(element_type: str, sizes: str, order: str | None) -> Shape:
-    """Returns the shape with these static sizes and this order of dimensions.
+    """Returns the shape with the given static sizes and order of dimensions.
 
-    Both are texts without brackets, and must match the grammar's terminals. `order` is None if
-    there is no layout. Raises Violation for shapes that are left to `build_array_shape`.
+    `sizes` and `order` are strings without brackets, and must match the grammar's terminals.
+    `order` is None if there is no layout. Raises Violation for shapes that only `build_array_shape`
+    can handle.
     """
     dimensions = tuple(map(int, sizes.split(","))) if sizes else ()
     if element_type in _TOKEN_TYPES or any(size >= 1 << 63 for size in dimensions):
@@ -108,7 +109,7 @@ def valid_tuple(elements: list[Shape], position: int) -> Shape:
 
 @lru_cache(maxsize=4096)
 def _refusal(element: Shape) -> str | None:
-    """Returns the reason why XLA rejects a shape as an element of a tuple; None if it does not."""
+    """Returns the reason why XLA rejects a shape as a tuple element; None if XLA accepts it."""
     array = element.elements[0] if element.element_type == "buffer" else element
     if array.layout is None:
         return None

@@ -1,7 +1,7 @@
 """The codec of shardings and meshes.
 
-Building one raises Violation if XLA's parser reports an error or aborts. Ranks, counts and ranges
-of devices are checked by the verifier, as in XLA.
+Building a sharding or mesh raises Violation if XLA's parser reports an error or aborts. As in XLA,
+the verifier checks ranks, and the number and range of devices.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _normal_iota(reshape: list[int], permutation: list[int], code: str, at: int)
 
 
 class _Parts:
-    """The parts of a tiled sharding; XLA allows them in any order, and repetitions."""
+    """The parts of a tiled sharding, which XLA allows in any order and more than once."""
 
     def __init__(self, at: int) -> None:
         self.at = at
@@ -196,7 +196,7 @@ class _Parts:
 
 @builds("sharding_part", "sharding_metadata", "named_axes", "whole_mesh", "mesh_axis")
 def _as_written(children: list[Any]) -> list[Any]:
-    # A sharding_part or named_axes that consists of sharding_metadata gets it as a list.
+    # If a sharding_part or named_axes consists of sharding_metadata, its only child is a list.
     return children[0] if isinstance(children[0], list) else children
 
 
@@ -223,7 +223,7 @@ def _tuple_sharding(children: list[Sharding]) -> Sharding:
 
 
 class WrittenAxis(NamedTuple):
-    """An axis or a part of one as written; `pre_size` and `size` are None for a whole axis."""
+    """An axis or part of an axis, as written; `pre_size` and `size` are None for a whole axis."""
 
     name: Any
     pre_size: Any = None
@@ -323,7 +323,7 @@ def _resolve_axis(mesh: Mesh, numbers: dict[str, int], written: WrittenAxis) -> 
 
 
 def check_axes(mesh: Mesh, lists: Sequence[Sequence[tuple[AxisRef, int]]]) -> None:
-    """Raises Violation P039 for overlapping axes, and for adjacent parts to be joined."""
+    """Raises Violation P039 for overlapping axes, and for adjacent parts that could be joined."""
     used: dict[int, list[AxisRef]] = {}
     for axes in lists:
         before: AxisRef | None = None
@@ -421,7 +421,7 @@ def _checked(
     check_axes(mesh, [*(refs for refs, _ in dimensions), *kinds])
     replicated, unreduced, manual = (tuple(ref for ref, _ in kind) for kind in kinds)
     if not dimensions:
-        # XLA prints these shardings as one word, which means all axes, including those of size one.
+        # XLA prints these shardings as one word, which means all axes, including axes of size 1.
         whole = tuple(AxisRef(axis) for axis in range(len(mesh.sizes)))
         if unreduced and mesh.contains_all(unreduced):
             return NamedSharding(mesh, unreduced=whole, reduction=reduction)

@@ -143,7 +143,7 @@ def build_dim_labels(children: list[Any]) -> ConvolutionDimensions:
 def _labels(positions: tuple[int, int, tuple[int, ...]], names: str) -> str:
     """Returns a word of `dim_labels` as XLA prints it.
 
-    Dimensions without a label are `?`, but there is none after the last label.
+    Dimensions without a label are printed as `?`, but only before the last label.
     """
     first, second, spatial = positions
     word = ["?"] * (max(first, second, *spatial) + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from typing import TypeVar
 
@@ -148,6 +148,11 @@ class Graph:
             parameters.sort(key=lambda node: (nodes[node].immediate, node))
             self._parameters[computation] = parameters
         return parameters
+
+    def boundaries(self, first: int, second: int) -> Iterator[tuple[int, int]]:
+        """Yields the roots and the parameters of two computations, as pairs."""
+        yield self.roots[first], self.roots[second]
+        yield from zip(self.parameters(first), self.parameters(second), strict=False)
 
     def nodes_of_key(self, computation: int, key: int) -> list[int]:
         """Returns the nodes of a computation with the given key."""

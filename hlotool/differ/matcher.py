@@ -177,7 +177,7 @@ class _Matcher:
         """
         converted = self.pairs.converted
         for a, b in ((left, right), (left, converted(right)), (converted(left), right)):
-            if self.partner[a] < 0 and self.partner[b] < 0 and self.is_replaced(a, b, classes):
+            if self.partner[a] < 0 and self.partner[b] < 0 and _is_replaced(self.graph, a, b, classes):
                 self.join(a, b)
                 self.spread(classes)
                 return
@@ -205,20 +205,6 @@ class _Matcher:
         """Returns whether two nodes are a pair, or equal except for conversions."""
         converted = self.pairs.converted
         return self.partner[left] == right or classes[converted(left)] == classes[converted(right)]
-
-    def is_replaced(self, left: int, right: int, classes: Sequence[int]) -> bool:
-        """Returns whether two nodes are equal, have equal operands, or differ only in type."""
-        graph = self.graph
-        if classes[left] == classes[right]:
-            return True
-        first, second = graph.operands[left], graph.operands[right]
-        if not first or graph.parts.cost(graph.keys[left], graph.keys[right]) > 2 * SINGLE:
-            return False
-        here, there = [classes[x] for x in first], [classes[x] for x in second]
-        if here == there or (graph.commutes[left] and graph.commutes[right] and sorted(here) == sorted(there)):
-            return True
-        x, y = graph.nodes[left], graph.nodes[right]
-        return x.op is y.op and shape_kinds(x.shape, y.shape) == ("element_type",)
 
     def conflicts(self, by_operands: Sequence[int], by_users: Sequence[int]) -> int:
         """Counts the nodes whose counterparts by operands and by users differ."""
@@ -363,15 +349,9 @@ class _Matcher:
             for a, b in zip(callees, other.get(name, ()), strict=False):
                 if not self.pairs.join_called(a, b):
                     continue
-                for c, d in self.boundaries(a, b):
+                for c, d in self.graph.boundaries(a, b):
                     if self.partner[c] < 0 and self.partner[d] < 0 and classes[c] == classes[d]:
                         self.join(c, d)
-
-    def boundaries(self, first: int, second: int) -> Iterable[tuple[int, int]]:
-        """Yields the roots and the parameters of two computations, as pairs."""
-        graph = self.graph
-        yield graph.roots[first], graph.roots[second]
-        yield from zip(graph.parameters(first), graph.parameters(second), strict=False)
 
     def spread_to_callers(self, left: int, right: int, classes: Sequence[int]) -> None:
         graph = self.graph
@@ -384,3 +364,17 @@ class _Matcher:
         if classes[callers[0]] == classes[others[0]]:
             self.pairs.join_computations(a, b)
             self.join(callers[0], others[0])
+
+
+def _is_replaced(graph: Graph, left: int, right: int, classes: Sequence[int]) -> bool:
+    """Returns whether two nodes are equal, have equal operands, or differ only in type."""
+    if classes[left] == classes[right]:
+        return True
+    first, second = graph.operands[left], graph.operands[right]
+    if not first or graph.parts.cost(graph.keys[left], graph.keys[right]) > 2 * SINGLE:
+        return False
+    here, there = [classes[x] for x in first], [classes[x] for x in second]
+    if here == there or (graph.commutes[left] and graph.commutes[right] and sorted(here) == sorted(there)):
+        return True
+    x, y = graph.nodes[left], graph.nodes[right]
+    return x.op is y.op and shape_kinds(x.shape, y.shape) == ("element_type",)

@@ -1,4 +1,4 @@
-"""`--fix`, `--diff` and `--add-ignore`: the changes that they make, and input that they keep."""
+"""`--fix` and `--diff`: the changes that they make, and input that they keep."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from hlotool.text.parse.parser import parse
 from hlotool.verifier.engine import verify
 from hlotool.verifier.explanations import example_of, explain_rule
 from hlotool.verifier.fixing import apply_edits, fix_rules, fix_text, rewrite_fixes, with_fixes
-from hlotool.verifier.ignoring import add_ignores
 from hlotool.workspace.lint_fixes import rewrite_edits
 
 BROKEN = "ENTRY %e (p: f32[2]) -> f32[3] {\n  %p = f32[2] parameter(0)\n  ROOT %r = f32[2] negate(f32[3]{0} %p) // why\n}\n"
@@ -542,50 +541,6 @@ def test_rewrites_that_fix_lints_exist():
     assert all(inexact.isdisjoint({*fix.rewrites} - {"cse", "fold"}) for fix in rewrite_fixes().values())
     assert rewrite_fixes().keys() <= CODE_NAMES.keys() - fix_rules().keys()
     assert (explain_rule("W010").fix, explain_rule("W010").fix_is_safe) == ("Transpose once", True)
-
-
-# ---- suppressions -----------------------------------------------------------------------------------------------------
-
-
-def test_add_ignore(cli, tmp_path):
-    path = tmp_path / "m.hlo"
-    path.write_text(DOUBTFUL)
-    result = cli("verify", "--select", "T", "--add-ignore", path)
-    assert (result.exit_code, result.stdout) == (0, "1 file checked, no findings\n")
-    assert result.stderr == "hlotool: 1 finding suppressed in 1 file\n"
-    assert path.read_text() == DOUBTFUL.replace("f32[3] negate(p)", "f32[3] negate(p) // hlotool: ignore[T003]")
-    path.write_text(UNNEEDED + "// -----\n" + DOUBTFUL.replace(" // hlotool: ignore[T003]", ""))
-    cli("verify", "--fix", "--add-ignore", path)
-    assert path.read_text().count("parameter(0)\n") == 2
-    assert path.read_text().count("hlotool") == 1
-
-
-def test_modules_that_do_not_parse_get_no_suppressions(cli, broken):
-    assert cli("verify", "--add-ignore", broken).exit_code == 1
-    assert broken.read_text() == BROKEN
-
-
-@pytest.mark.parametrize(
-    ("line", "after"),
-    [
-        ("a = f32[5] negate(p) // why", "a = f32[5] negate(p) // why // hlotool: ignore[T003]"),
-        ("a = f32[5] negate(p) // hlotool: ignore[W001] old", "a = f32[5] negate(p) // hlotool: ignore[W001, T003] old"),
-        ("a = f32[5] negate(p) /* why */  ", "a = f32[5] negate(p) /* why */ // hlotool: ignore[T003]  "),
-        ("a = f32[5] negate(\n p)", "a = f32[5] negate( // hlotool: ignore[T003]\n p)"),
-        ("a = f32[5] negate(p)\r", "a = f32[5] negate(p) // hlotool: ignore[T003]\r"),
-    ],
-)
-def test_positions_of_suppressions(line, after):
-    text = f"ENTRY e {{\n  p = f32[4] parameter(0)\n  {line}\n  ROOT r = f32[4] negate(p)\n}}\n"
-    result = add_ignores(text, "m.hlo", verify)
-    assert result.text == text.replace(line, after)
-    assert result.fixed == {"T003": 1}
-
-
-def test_suppressions_are_not_put_into_multi_line_comments():
-    text = "ENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[5] negate(p) /* one\n  two */\n}\n"
-    result = add_ignores(text, "m.hlo", verify)
-    assert result.text == text or not verify(parse(result.text))
 
 
 def test_fixes_are_shown_next_to_errors(cli):

@@ -99,7 +99,7 @@ class _ClusterWriter:
                 blocks.append(block)
                 self.inputs[variable, axes] = self._widened(block, variable, axes)
             for (variable, axes), axis in self.iotas.items():
-                self.inputs[variable, axes] = self._iota(variable, axis)
+                self.inputs[variable, axes] = _iota(self, variable, axis)
             targets = {}
             for variable, store in stores.items():
                 targets[variable] = writer.local("o")
@@ -225,23 +225,6 @@ class _ClusterWriter:
         self.writer.line(f"{buffer}[...] = {block}")
         return buffer
 
-    def _iota(self, variable: Variable, axis: int) -> str:
-        """Returns the name of the block of an iota that counts along an axis of the domain."""
-        writer, element_type = self.writer, variable.shape.element_type
-        dtype = NUMPY_TYPES[element_type]
-        if axis < self.axis:
-            number = writer.local("b")
-            writer.line(f"{number} = {writer.bind(dtype.type, dtype.name)}(i{axis})")
-            return number
-        size = self.domain[axis] if axis > self.axis else self.chunk
-        first = writer.bind(np.arange(size, dtype=dtype).reshape([size if k == axis else 1 for k in range(self.axis, len(self.domain))]))
-        if axis > self.axis:
-            return first
-        buffer = self.buffers.take(element_type, (axis,))
-        part = f"{first}[:{self.domain[axis]} - i]" if self.domain[axis] % self.chunk else first
-        writer.line(f"{writer.bind(np.add, 'add')}({part}, i, {buffer})")
-        return buffer
-
     def _write_operation(self, operation: Operation, targets: dict[Variable, str]) -> None:
         self.writer.comment(operation.instruction)
         (result,) = operation.results
@@ -362,6 +345,24 @@ class _ClusterWriter:
         if not is_known:
             self.writer.line(f"{self.writer.bind(np.negative, 'negative')}({pred}.view({self.writer.bind(_INT8, 'int8')}), {mask})")
         return mask
+
+
+def _iota(self: _ClusterWriter, variable: Variable, axis: int) -> str:
+    """Returns the name of the block of an iota that counts along an axis of the domain."""
+    writer, element_type = self.writer, variable.shape.element_type
+    dtype = NUMPY_TYPES[element_type]
+    if axis < self.axis:
+        number = writer.local("b")
+        writer.line(f"{number} = {writer.bind(dtype.type, dtype.name)}(i{axis})")
+        return number
+    size = self.domain[axis] if axis > self.axis else self.chunk
+    first = writer.bind(np.arange(size, dtype=dtype).reshape([size if k == axis else 1 for k in range(self.axis, len(self.domain))]))
+    if axis > self.axis:
+        return first
+    buffer = self.buffers.take(element_type, (axis,))
+    part = f"{first}[:{self.domain[axis]} - i]" if self.domain[axis] % self.chunk else first
+    writer.line(f"{writer.bind(np.add, 'add')}({part}, i, {buffer})")
+    return buffer
 
 
 _INT8 = np.dtype(np.int8)

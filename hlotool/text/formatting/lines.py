@@ -306,7 +306,7 @@ class LineFormatter(RunReader):
         key = (kind, text)
         known = self.values.get(key)
         if known is None:
-            known = self.values[key] = text if self._is_formatted(kind, text) else self._changed_value(CODECS[kind].rule, text)
+            known = self.values[key] = text if _is_formatted(self, kind, text) else self._changed_value(CODECS[kind].rule, text)
         return known
 
     def _changed_value(self, rule: str, text: str) -> str:
@@ -316,16 +316,6 @@ class LineFormatter(RunReader):
             except NeedsGrammar:
                 pass
         return self._formatted(rule, text)
-
-    def _is_formatted(self, kind: str, text: str) -> bool:
-        """Returns whether a value is known to be formatted; if not, the caller formats it."""
-        # A single word is a complete value only if it is a name. For other kinds of values, such as
-        # shapes, it may be the start of a value that continues on the next line.
-        if kind in _NAMES and (self.patterns.word.fullmatch(text) or self.patterns.name_list.fullmatch(text)):
-            return True
-        codec = CODECS[kind]
-        value = self.path.parts.segments.values.get((codec.rule, text), None)
-        return value is not None and kind not in _NAMES and codec.write(codec.convert(value) if codec.convert else value, _STYLE) == text
 
     def _formatted(self, rule: str, text: str) -> str:
         joiner = Joiner(text, self.session.joiner.marks)
@@ -338,6 +328,17 @@ class LineFormatter(RunReader):
             raise NeedsGrammar
         formatted: str = piece.text
         return formatted
+
+
+def _is_formatted(lines: LineFormatter, kind: str, text: str) -> bool:
+    """Returns whether a value is known to be formatted; if not, the caller formats it."""
+    # A single word is a complete value only if it is a name. For other kinds of values, such as
+    # shapes, it may be the start of a value that continues on the next line.
+    if kind in _NAMES and (lines.patterns.word.fullmatch(text) or lines.patterns.name_list.fullmatch(text)):
+        return True
+    codec = CODECS[kind]
+    value = lines.path.parts.segments.values.get((codec.rule, text), None)
+    return value is not None and kind not in _NAMES and codec.write(codec.convert(value) if codec.convert else value, _STYLE) == text
 
 
 def _formatted_runs(lines: LineFormatter) -> dict[int, int]:

@@ -320,36 +320,12 @@ class ModuleBuilder:
             raise Violation("", position, "")
         if code == "S002":
             # XLA has one error for all these cases; specific messages save the user a search.
-            self._raise_if_defined_elsewhere(name, position)
+            _raise_if_defined_elsewhere(self, name, position)
         meant = self._nearest(name, scope.names)
         hint = f"did you mean '{meant}'?" if meant else None
         raise Violation(code, position, f"no instruction named '{name}' in computation '{scope.computation.name}'", hint)
 
-    def _raise_if_defined_elsewhere(self, name: str, position: int) -> None:
-        """Raises Violation if the instruction is defined later, or in another computation."""
-        if self.scope.definitions is None:
-            self.scope.definitions = self._definitions_after(position)
-        below = self.scope.definitions.get(name, -1)
-        if below >= position:
-            message = f"'{name}' is used before it is defined at {self.location(below)}"
-            # In a scheduled module, the order of lines is the schedule, so the schedule is wrong.
-            code = "A028" if self.module.is_scheduled else "S027"
-            raise Violation(code, position, message, "move its definition up; HLO text defines instructions before they are used")
-        owner = self._owner(name)
-        if owner is not None:
-            message = f"'{name}' is defined in computation '{owner.name}', not in '{self.scope.computation.name}'"
-            raise Violation("S026", position, message, "values pass between computations only as parameters and results")
-
-    def _definitions_after(self, position: int) -> dict[str, int]:
-        """Returns the offsets of the names defined on later lines of the computation."""
-        definitions: dict[str, int] = {}
-        for line in _DEFINITION.finditer(self.source.text, position):
-            if line[1] is None:
-                break
-            definitions.setdefault(line[1], line.start(1))
-        return definitions
-
-    def _owner(self, name: str) -> Computation | None:
+    def owner(self, name: str) -> Computation | None:
         """Returns the first complete computation that defines an instruction with this name."""
         computations = self.module.computations
         for computation in computations[self._owners_of :]:
@@ -423,6 +399,32 @@ def _check_result(builder: ModuleBuilder, scope: Scope) -> None:
     declared, actual = scope.result.text_without_layout, computation.root.shape.text_without_layout
     message = f"the signature of '{computation.name}' has the result {declared}, but its root '{computation.root.name}' is {actual}"
     builder.report("S023", scope.result_position, message, f"change the signature's result to {actual}")
+
+
+def _raise_if_defined_elsewhere(builder: ModuleBuilder, name: str, position: int) -> None:
+    """Raises Violation if the instruction is defined later, or in another computation."""
+    if builder.scope.definitions is None:
+        builder.scope.definitions = _definitions_after(builder.source.text, position)
+    below = builder.scope.definitions.get(name, -1)
+    if below >= position:
+        message = f"'{name}' is used before it is defined at {builder.location(below)}"
+        # In a scheduled module, the order of lines is the schedule, so the schedule is wrong.
+        code = "A028" if builder.module.is_scheduled else "S027"
+        raise Violation(code, position, message, "move its definition up; HLO text defines instructions before they are used")
+    owner = builder.owner(name)
+    if owner is not None:
+        message = f"'{name}' is defined in computation '{owner.name}', not in '{builder.scope.computation.name}'"
+        raise Violation("S026", position, message, "values pass between computations only as parameters and results")
+
+
+def _definitions_after(text: str, position: int) -> dict[str, int]:
+    """Returns the offsets of the names defined on later lines of the computation at `position`."""
+    definitions: dict[str, int] = {}
+    for line in _DEFINITION.finditer(text, position):
+        if line[1] is None:
+            break
+        definitions.setdefault(line[1], line.start(1))
+    return definitions
 
 
 def _missing_computation(builder: ModuleBuilder, name: str, position: int) -> tuple[str, str]:

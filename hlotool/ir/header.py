@@ -62,7 +62,7 @@ def fitted_header(attributes: Mapping[str, Any], entry: ProgramShape) -> tuple[d
         lost = len(header.get(name, ())) - len(kept)
         if lost:
             header[name] = kept
-            remarks.append(f"dropped {lost} {what}{_plural(what, lost)} naming a buffer that no longer exists")
+            remarks.append(f"dropped {lost} {what}{_plural(what, lost)} that no longer {'matches' if lost == 1 else 'match'} the entry")
             if not kept:
                 del header[name]
     return header, remarks

@@ -63,12 +63,12 @@ LAYOUT = "updated the entry computation layout: "
         (
             retyped(1, "f32"),
             "(s8[], f32[], s32[])->(s8[], s16[], s32[])",
-            [f"{LAYOUT}parameter 1 is now f32[]", "dropped 1 alias naming a buffer that no longer exists"],
+            [f"{LAYOUT}parameter 1 is now f32[]", "dropped 1 alias that no longer matches the entry"],
         ),
         (
             lambda r, e: (retyped(1, "f32")(r, e), retyped(2, "f32", (2,))(r, e)),
             "(s8[], f32[], f32[2]{0})->(s8[], s16[], s32[])",
-            [f"{LAYOUT}parameter 1 is now f32[]", f"{LAYOUT}parameter 2 is now f32[2]", "dropped 2 aliases naming a buffer that no longer exists"],
+            [f"{LAYOUT}parameter 1 is now f32[]", f"{LAYOUT}parameter 2 is now f32[2]", "dropped 2 aliases that no longer match the entry"],
         ),
         (
             lambda r, e: r.insert("parameter", after=e["r"], immediate=3, shape=array_shape("u8")),
@@ -79,12 +79,12 @@ LAYOUT = "updated the entry computation layout: "
         (
             lambda r, e: r.set_root(e["a"]),
             "(s8[], s16[], s32[])->s8[]",
-            [f"{LAYOUT}the result is now s8[]", "dropped 3 aliases naming a buffer that no longer exists"],
+            [f"{LAYOUT}the result is now s8[]", "dropped 3 aliases that no longer match the entry"],
         ),
         (
             lambda r, e: r.set_root(r.insert("tuple", [e["a"], e["c"], e["b"]], into=e)),
             "(s8[], s16[], s32[])->(s8[], s32[], s16[])",
-            [f"{LAYOUT}the result is now (s8[], s32[], s16[])", "dropped 2 aliases naming a buffer that no longer exists"],
+            [f"{LAYOUT}the result is now (s8[], s32[], s16[])", "dropped 2 aliases that no longer match the entry"],
         ),
         (
             lambda r, e: r.set_entry(r.module.computation("f")),
@@ -92,8 +92,8 @@ LAYOUT = "updated the entry computation layout: "
             [
                 f"{LAYOUT}the number of parameters is now 1, not 3",
                 f"{LAYOUT}the result is now s8[]",
-                "dropped 3 aliases naming a buffer that no longer exists",
-                "dropped 2 buffer donors naming a buffer that no longer exists",
+                "dropped 3 aliases that no longer match the entry",
+                "dropped 2 buffer donors that no longer match the entry",
             ],
         ),
     ],
@@ -117,8 +117,8 @@ def test_donors_and_aliases_of_tuple_elements_are_dropped() -> None:
         p = module.entry["p"]
         rewriter.update(p, shape=hlotool.parse("ENTRY e { ROOT p = (s8[]) parameter(0) }").entry.root.shape)
     assert rewriter.remarks == [
-        "dropped 1 alias naming a buffer that no longer exists",
-        "dropped 1 buffer donor naming a buffer that no longer exists",
+        "dropped 1 alias that no longer matches the entry",
+        "dropped 1 buffer donor that no longer matches the entry",
     ]
     assert "buffer_donor={ (0, {0}) }" in hlotool.to_text(module)
     assert "input_output_alias" not in module.attributes

@@ -340,7 +340,7 @@ def test_a_new_result_updates_the_header() -> None:
     assert "entry_computation_layout={(f32[2]{0})->(f32[2]{0})}" in hlotool.to_text(checked(module))
     assert rewriter.remarks == [
         "updated the entry computation layout: the result is now (f32[2])",
-        "dropped 1 alias naming a buffer that no longer exists",
+        "dropped 1 alias that no longer matches the entry",
     ]
 
 

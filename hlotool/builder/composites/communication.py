@@ -30,8 +30,9 @@ _RECV, _RECV_DONE, _SEND, _SEND_DONE = OPS["recv"], OPS["recv-done"], OPS["send"
 class CommunicationMethods(CollectiveReductionMethods):
     """Communication with hosts and between programs.
 
-    Operations without a token run in the order in which they are added. A `handle` is the number of
-    a channel, which connects a send and a recv.
+    Infeeds without a token run in the order in which they are added, and so do outfeeds. Sends and
+    recvs without a token are not ordered. A `handle` is the number of a channel, which connects a
+    send and a recv.
     """
 
     def after_all(self, tokens: Operands = ()) -> Op:

@@ -88,7 +88,7 @@ def stale() -> list[str]:
 
 
 def write() -> list[str]:
-    """Writes outdated pages and removes pages no longer generated; returns the names of both."""
+    """Updates outdated pages and removes pages no longer generated; returns the names of both."""
     expected, changed = pages(), stale()
     for name in changed:
         path = _ROOT / name

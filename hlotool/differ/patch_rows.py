@@ -1,4 +1,4 @@
-"""Finds the lines of a patch as nodes of the graph: deletions, insertions, changes and context."""
+"""Determines the graph nodes that a patch lists: deletions, insertions, changes and context."""
 
 from __future__ import annotations
 

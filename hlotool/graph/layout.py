@@ -139,7 +139,7 @@ def _apart(layers: Sequence[int], columns: Sequence[float], count: int) -> list[
             from_left[j] = max(from_left[j], from_left[j - 1] + gap)
         for j in reversed(range(len(gaps))):
             from_right[j] = min(from_right[j], from_right[j + 1] - gaps[j])
-        # Both lists respect the gaps, and so does their average, which moves items to both sides.
+        # Both lists respect the gaps, and so does their average, which moves items in both directions.
         # Multiples of 1 / _STEPS are exact floats, since _STEPS is a power of two.
         for k, a, b in zip(found, from_left, from_right, strict=True):
             result[k] = round((a + b) / 2 * _STEPS) / _STEPS
@@ -161,7 +161,8 @@ def _rows(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     """Returns the row of each item, below all of its operands.
 
     An item is directly above its first user if it has more users than shared operands, that is,
-    operands with other users. Constants are an example, since they have no operands.
+    operands with other users. For example, constants are placed this way, since
+    they have no operands.
     """
     operands: list[list[int]] = [[] for _ in range(count)]
     users: list[list[int]] = [[] for _ in range(count)]

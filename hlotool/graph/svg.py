@@ -29,7 +29,7 @@ def svg(picture: Picture, paint: Paint) -> str:
     """
     if picture.closed_boxes > _MOST_BOXES:
         raise GraphError(
-            f"a picture of {picture.closed_boxes:,} boxes is too large for svg and png, which have at most {_MOST_BOXES:,}; use the format html,"
+            f"a picture of {picture.closed_boxes:,} boxes is too large for svg and png, which are limited to {_MOST_BOXES:,}; use the html format,"
             " or show less with --expand auto, --computation, --around or --path"
         )
     return "\n".join(_lines(picture, paint, draw(picture))) + "\n"

@@ -85,7 +85,7 @@ class Monoid(Record):
         return self.preds if number.kind == "pred" else self.numbers
 
     def may_have_wrong_zeros(self, result: Array, *arguments: Array) -> bool:
-        """Returns whether a result of NumPy's comparisons may be a zero of the wrong sign.
+        """Returns whether a maximum or minimum from NumPy may be a zero with the wrong sign.
 
         Of two zeros, NumPy may return either, so a wrong sign requires a negative zero among the
         arguments.
@@ -117,7 +117,7 @@ class Monoid(Record):
 
 
 def sign_keys(x: Array) -> Array:
-    """Returns the bits of floats as integers: negative numbers become negative, -0 the smallest.
+    """Returns the bits of floats as signed integers. The bits of -0 are the smallest integer.
 
     >>> sign_keys(np.array([0.0, -1.0, -0.0], np.float32)).tolist()
     [0, -1082130432, -2147483648]

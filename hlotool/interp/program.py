@@ -121,7 +121,7 @@ def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
     """Returns the unneeded custom calls that hlotool cannot compute.
 
     A call is unneeded if it has no effect, and if neither the result of the computation nor any
-    effect depends on it. Instructions that are computed from these calls are included.
+    effect depends on it. Instructions that depend on these calls are included, too.
 
     >>> import hlotool
     >>> module = hlotool.parse('ENTRY e { x = f32[] parameter(0) y = f32[] custom-call(x), custom_call_target="f" ROOT r = f32[] negate(x) }')
@@ -267,7 +267,7 @@ def _obstacle(x: Instruction, options: RunOptions) -> tuple[str, str, str | None
 
 
 def _doubtful_rule(x: Instruction) -> Violation | None:
-    """Returns the rule that an instruction breaks if NumPy might accept the instruction anyway.
+    """Returns the rule that an instruction breaks, but only if NumPy might accept the instruction.
 
     Some numbers in attributes are valid in NumPy but not in HLO.
     """

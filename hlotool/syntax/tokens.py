@@ -1,4 +1,4 @@
-"""The tokens of HLO text and their kinds, as the parser sees them; all highlighters must agree."""
+"""The tokens of HLO text and their kinds, as the parser sees them; all highlighters must agree with it."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _loose(text: str, start: int, end: int) -> Iterator[Token]:
                 return
 
 
-# ---- callbacks of rules, which determine the rule of a name ------------------------------------
+# ---- rule callbacks, which determine the kinds of names ----------------------------------------
 
 
 def _callback(rule: Any) -> Callable[[list[Any]], Any]:

@@ -77,7 +77,7 @@ class BinaryMethods(Emitter):
         return self._binary(_ATAN2, lhs, rhs, broadcast_dimensions)
 
     def div(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Quotient, truncated toward zero for integers; an integer divided by 0 is -1, with all bits set.
+        """Quotient, truncated toward zero for integers; dividing an integer by 0 gives -1, with all bits set.
 
         The operands are broadcast.
         Raises BuilderError unless they are signed, unsigned, floating-point or complex.
@@ -168,7 +168,7 @@ class BinaryMethods(Emitter):
         return self._binary(_POWER, lhs, rhs, broadcast_dimensions)
 
     def rem(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Remainder of the truncating division, with the sign of lhs; for integers, lhs if rhs is 0.
+        """Remainder of truncating division, with the sign of lhs; for integers, lhs if rhs is 0.
 
         The operands are broadcast.
         Raises BuilderError unless they are signed, unsigned, floating-point or complex.
@@ -247,7 +247,7 @@ class BinaryMethods(Emitter):
         return self._binary(_XOR, lhs, rhs, broadcast_dimensions)
 
     def complex(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Combines real parts in lhs and imaginary parts in rhs to complex numbers.
+        """Combines real parts in lhs and imaginary parts in rhs into complex numbers.
 
         The operands are broadcast. The result is c64 or c128.
         Raises BuilderError unless the operands are f32 or f64.

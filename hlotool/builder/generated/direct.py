@@ -102,7 +102,7 @@ class DirectMethods(Emitter):
         )
 
     def cholesky(self, a: Operand, lower: bool) -> Op:
-        """Factors Hermitian positive-definite matrices into a triangular matrix times its adjoint.
+        """Factors each Hermitian positive-definite matrix into a triangular matrix times its adjoint.
 
         Raises BuilderError if the arguments do not fit.
 
@@ -196,7 +196,7 @@ class DirectMethods(Emitter):
         return self._emit(_REPLICA_ID, ())
 
     def top_k(self, operand: Operand, k: int, largest: bool = True) -> Op:
-        """Returns the k largest (or smallest) elements of the last dimension, in order, with indices.
+        """Returns the k largest (or smallest) elements along the last dimension, sorted, with indices.
 
         Raises BuilderError if the arguments do not fit.
 

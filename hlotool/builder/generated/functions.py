@@ -99,7 +99,7 @@ class FunctionMethods(Emitter):
         return self._emit(_ATANH, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
     def cbrt(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
-        """Real cube root, including that of negative numbers.
+        """Real cube root, also for negative numbers.
 
         Raises BuilderError unless `operand` is floating-point.
 

@@ -173,7 +173,7 @@ class InternalMethods(Emitter):
         channel_id: int | None = None,
         slice_sizes: Sequence[Sequence[int]] = (),
     ) -> Op:
-        """Starts a collective-permute; returns the operand, the future result and contexts.
+        """Starts a collective-permute; returns the operand, the future result and any contexts.
 
         Raises BuilderError if the arguments do not fit.
 
@@ -213,7 +213,7 @@ class InternalMethods(Emitter):
         return self._emit(_COPY, (self._operand(operand, "operand"),), None, None if shape is None else self._shape(shape))
 
     def copy_done(self, operand: Operand) -> Op:
-        """Waits for the end of a copy and returns the destination.
+        """Waits until a copy has finished, and returns the destination.
 
         Raises BuilderError if the arguments do not fit.
 
@@ -248,7 +248,7 @@ class InternalMethods(Emitter):
         )
 
     def domain(self, operand: Operand, domain: DomainMetadata | str) -> Op:
-        """Returns the operand, and marks the border between two shardings.
+        """Returns the operand, and marks the boundary between two shardings.
 
         Raises BuilderError if the arguments do not fit.
 

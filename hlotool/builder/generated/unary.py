@@ -55,7 +55,7 @@ class UnaryMethods(Emitter):
         return self._emit(_CEIL, (self._operand(operand, "operand"),))
 
     def clz(self, operand: Operand) -> Op:
-        """Number of zero bits above the highest one bit, in the width of the type.
+        """Number of zero bits above the highest set bit, within the width of the type.
 
         Raises BuilderError unless `operand` is signed or unsigned.
 
@@ -115,7 +115,7 @@ class UnaryMethods(Emitter):
         return self._emit(_NOT, (self._operand(operand, "operand"),))
 
     def population_count(self, operand: Operand) -> Op:
-        """Number of one bits.
+        """Number of set bits.
 
         Raises BuilderError unless `operand` is signed or unsigned.
 

@@ -19,7 +19,7 @@ _MOST_NAMES = 6
 _MOST_SIMILAR = 2
 _MOST_ENTRIES = 40
 _MOST_ASIDES = 3
-# The limits for long reports, which begin with numbers.
+# The limits for long reports, which begin with a summary of counts.
 _MOST_GROUPS = 8
 _MOST_ONE_SIDED_GROUPS = 3
 
@@ -197,7 +197,7 @@ class _Body:
     def _neighbors(self, entry: Entry, number: int, reported: Collection[int]) -> list[tuple[int, int]]:
         """Returns up to `number` pairs after an entry, or before it if `number` is negative.
 
-        The pairs are adjacent in a module that contains the entry. They end before the first pair
+        The pairs are adjacent in a module that contains the entry. The list ends before the first pair
         that is already shown.
         """
         delta = self.report.delta

@@ -29,7 +29,7 @@ SIDE_ISSUES = frozenset({"metadata", "backend_config", "frontend_attributes", "l
 """The kinds of changes that do not affect which operation is applied to which operands."""
 
 INVISIBLE = frozenset({"metadata", "backend_config", "schedule", "moved", "control"})
-"""The kinds of changes that the short lines of instructions do not show."""
+"""The kinds of changes that are not visible in the one-line form of an instruction."""
 
 ASIDES = frozenset({"metadata", "backend_config", "frontend_attributes", "moved", "schedule"})
 """The kinds of changes that matter little in a pair that also has other changes."""
@@ -242,13 +242,13 @@ _DESCRIBED: dict[str, Callable[[Notes, int, Change], Iterator[str]]] = {
     "schedule": Notes._schedule,
     "shape": Notes._leaves,
 }
-"""The functions that describe kinds of changes. Changes of other kinds have old and new values."""
+"""The functions that describe kinds of changes. Other changes are shown as old and new values."""
 
 _HEADLINES = {"commuted": "operands exchanged", "constants": "value", "control": "control predecessors"}
 
 
 def listed(names: Sequence[str], most: int = _MOST_PARTS) -> str:
-    """Returns the first names and the number of remaining ones.
+    """Returns the first few names, and the number of those omitted.
 
     >>> listed(["a", "b", "c"], 2)
     'a, b, ... (1 more)'

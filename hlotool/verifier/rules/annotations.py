@@ -58,7 +58,8 @@ def stack_frames(facts: Facts) -> Iterator[Finding]:
     faulty = [(frame, message) for frame in users if (message := _frame_fault(frame, parents)) is not None]
     if faulty:
         frame, message = faulty[0]
-        more = f", and the same holds for {count(len(faulty) - 1, 'other frame')}" if len(faulty) > 1 else ""
+        others = len(faulty) - 1
+        more = f"; {count(others, 'other frame')} {'is' if others == 1 else 'are'} invalid, too" if others else ""
         yield Finding("S041", *users[frame], "metadata[stack_frame_id]", message + more)
 
 

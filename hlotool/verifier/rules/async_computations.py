@@ -24,9 +24,9 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
     """An asynchronous operation runs one instruction on one thread, with all its operands.
 
     Checks: operands that are still missing at the async-done (A005); a computation on the main
-    thread that contains more than parameters, elements of tuples and a root (A007), unless it is
-    marked as a group of collectives; a computation whose `execution_thread` is not the thread of
-    its start (A008); a computation that other instructions also call (A011).
+    thread that contains anything other than
+    parameters, get-tuple-elements and a root (A007), unless it is
+    marked as a group of collectives; a computation whose `execution_thread` differs from the thread of its async-start (A008); a computation that other instructions also call (A011).
     """
     for computation, x in facts.instructions_of("async-done"):
         before = producer(x.operands[0], facts.loops)
@@ -40,7 +40,7 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
                 computation,
                 x,
                 "operands",
-                f"{what} takes {count(needed, 'operand')}, but only {bound} {'was' if bound == 1 else 'were'} passed before it ends",
+                f"{what} takes {count(needed, 'operand')}, but only {bound} {'is' if bound == 1 else 'are'} passed before it ends",
             )
     checked: set[Computation] = set()
     for computation, x in facts.instructions_of("async-start"):
@@ -65,7 +65,7 @@ def _shown(facts: Facts, x: Instruction) -> str:
 
 
 def _is_argument(x: Instruction) -> bool:
-    """Returns whether an instruction is a parameter or an element of a tuple."""
+    """Returns whether an instruction is a parameter or a get-tuple-element."""
     return x.op.name in ("parameter", "get-tuple-element")
 
 
@@ -83,8 +83,8 @@ def _threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator
 def _written_thread(facts: Facts, called: Computation) -> str | None:
     """Returns the thread written after the closing brace of a computation, or None.
 
-    XLA's parser replaces this thread with the thread of the start. The attribute may be
-    missing, as in tests of compilers.
+    XLA's parser replaces this thread with the thread of the async-start. `execution_thread` may be
+    missing there, as in compiler tests.
     """
     source = facts.module.source
     if source is None or called.end < 0 or not called.instructions:

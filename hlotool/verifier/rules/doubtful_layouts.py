@@ -79,5 +79,5 @@ def _scrambling_bitcasts(facts: Facts) -> Iterator[Finding]:
         operand, result = x.operands[0].shape, x.shape
         arrays = operand.is_array and result.is_array and operand.element_type == result.element_type
         if arrays and data_size(operand) == data_size(result) and not is_physical_reshape(operand, result):
-            message = f"{operand.text} read as {result.text} has its elements in a different order than after a reshape"
+            message = f"when {operand.text} is read as {result.text}, its elements are in a different order than after a reshape"
             yield Finding("L011", computation, x, "shape[layout]", message, "this is correct only if a transposition is intended")

@@ -17,8 +17,8 @@ __all__: list[str] = []
 def fusion_bodies(facts: Facts) -> Iterator[Finding]:
     """A fused computation belongs to one fusion, and all of its instructions are needed.
 
-    Checks: a fusion has no more operands than its body has parameters (C012; only a warning if no
-    extra operand is passed twice, since XLA accepts such operands); the body of a fusion is called
+    Checks: a fusion has no more operands than its body has parameters (C012; only a warning if each
+    extra operand is passed just once, since XLA accepts this); the body of a fusion is called
     only by that fusion (C017, C018); each of its instructions other than the root is used or has an
     effect (C015); the root is not used (C016); the entry computation is never called (C042).
     """

@@ -43,7 +43,7 @@ class UfuncLoop(NamedTuple):
 
 
 def ufunc_loop(ufunc: np.ufunc, types: str) -> UfuncLoop | None:
-    """Returns the loop for types that are given in NumPy's letters, such as `f->f`.
+    """Returns the loop for a signature in NumPy's type characters, such as `f->f`.
 
     Returns None if there is no such loop, or if it is not at the expected location.
 

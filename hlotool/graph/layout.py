@@ -139,8 +139,8 @@ def _apart(layers: Sequence[int], columns: Sequence[float], count: int) -> list[
             from_left[j] = max(from_left[j], from_left[j - 1] + gap)
         for j in reversed(range(len(gaps))):
             from_right[j] = min(from_right[j], from_right[j + 1] - gaps[j])
-        # Both lists respect the gaps, and so does their average, which moves items in both directions.
-        # Multiples of 1 / _STEPS are exact floats, since _STEPS is a power of two.
+        # Both lists respect the gaps, and so does their average, which moves items in both
+        # directions. Multiples of 1 / _STEPS are exact floats, since _STEPS is a power of two.
         for k, a, b in zip(found, from_left, from_right, strict=True):
             result[k] = round((a + b) / 2 * _STEPS) / _STEPS
     return result

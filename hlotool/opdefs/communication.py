@@ -250,6 +250,7 @@ def opt_barrier(operand: Shape) -> Shape:
 def domain(operand: Shape, *, domain: Domain) -> Shape:
     """Returns the operand, and marks the boundary between two shardings.
 
-    r = f32[4] domain(f32[4] x), domain={kind="sharding", entry={maximal device=0}, exit={maximal device=1}}
+    r = f32[4] domain(f32[4] x), domain={kind="sharding", entry={maximal device=0}, exit={maximal
+    device=1}}
     """
     return operand

@@ -1,4 +1,4 @@
-"""The tokens of HLO text and their kinds, as the parser sees them; all highlighters must agree with it."""
+"""The tokens of HLO text and their kinds, as the parser sees them. All highlighters agree with it."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_groups_are_expanded_while_there_is_space():
 
 @pytest.mark.parametrize("format_name", ["svg", "png"])
 def test_too_large_for_a_picture(format_name):
-    with pytest.raises(GraphError, match=r"a picture of 6,001 boxes is too large for svg and png, .*; use the format html, or show less"):
+    with pytest.raises(GraphError, match=r"a picture of 6,001 boxes is too large for svg and png, .*; use the html format, or show less"):
         hlotool.to_graph(hlotool.parse(chain(6000)), format_name, GraphOptions(expand="all"))
 
 

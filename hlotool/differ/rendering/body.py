@@ -197,8 +197,8 @@ class _Body:
     def _neighbors(self, entry: Entry, number: int, reported: Collection[int]) -> list[tuple[int, int]]:
         """Returns up to `number` pairs after an entry, or before it if `number` is negative.
 
-        The pairs are adjacent in a module that contains the entry. The list ends before the first pair
-        that is already shown.
+        The pairs are adjacent in a module that contains the entry. The list ends before the first
+        pair that is already shown.
         """
         delta = self.report.delta
         graph, partner = delta.graph, delta.pairs.partner

@@ -336,7 +336,8 @@ class InstructionWriter:
             shown = _EMPTY_QUEUES.sub("", value) if _QUEUES in value else value
             text = text if shown is text else printed_string(shown)
         if self.options.sort_backend_config and text.startswith("{"):
-            # Imported on use, because json adds 2 ms to the startup time and few callers sort the keys.
+            # Imported on use, because json adds 2 ms to the startup time and few callers sort the
+            # keys.
             json = import_module("json")
             try:
                 return str(json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")))

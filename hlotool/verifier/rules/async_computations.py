@@ -24,9 +24,10 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
     """An asynchronous operation runs one instruction on one thread, with all its operands.
 
     Checks: operands that are still missing at the async-done (A005); a computation on the main
-    thread that contains anything other than
-    parameters, get-tuple-elements and a root (A007), unless it is
-    marked as a group of collectives; a computation whose `execution_thread` differs from the thread of its async-start (A008); a computation that other instructions also call (A011).
+    thread that contains anything other than parameters, get-tuple-elements and a root (A007),
+    unless it is marked as a group of collectives; a computation whose `execution_thread` differs
+    from the thread of its async-start (A008); a computation that other instructions also call
+    (A011).
     """
     for computation, x in facts.instructions_of("async-done"):
         before = producer(x.operands[0], facts.loops)

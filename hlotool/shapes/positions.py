@@ -166,7 +166,9 @@ def _padded(shape: Shape, sizes: Sequence[int]) -> Shape:
     if not len(sizes):
         return shape
     if len(sizes) != shape.rank or any(new < old for new, old in zip(sizes, shape.dimensions, strict=False)):
-        raise HlotoolError(f"padded_dimensions {list(sizes)} must have a size for each dimension of {shape.text_without_layout}, at least as large as the dimension")
+        raise HlotoolError(
+            f"padded_dimensions {list(sizes)} must have a size for each dimension of {shape.text_without_layout}, at least as large as the dimension"
+        )
     return array_shape(shape.element_type, tuple(sizes), layout=shape.layout)
 
 

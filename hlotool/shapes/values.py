@@ -67,8 +67,8 @@ class SliceRange(Record):
 class ConvolutionDimensions(Record):
     """The logical dimension numbers of input, kernel and output: `dim_labels=b01f_01io->b01f`.
 
-    As in XLA, a label that is missing from the text has number 0. `text` is the canonical text, with
-    `?` for dimensions without a label.
+    As in XLA, a label that is missing from the text has number 0. `text` is the canonical text,
+    with `?` for dimensions without a label.
     """
 
     input_batch: int

@@ -136,7 +136,7 @@ def gather(
     fits = len(slice_sizes) == operand.rank == len(offset_dims) + len(collapsed_slice_dims) + len(operand_batching_dims)
     shown = len(offset_dims) + len(dropped)
     sizes_shown = counted(len(slice_sizes), "slice size")
-    message = f"'gather' from rank {operand.rank} has {sizes_shown}; its offset, collapsed and batching dimensions number {shown}"
+    message = f"'gather' from rank {operand.rank} has {sizes_shown}, and a total of {shown} offset, collapsed and batching dimensions"
     require(fits, "T063", "slice_sizes", message, "each operand dimension needs a slice size, and is an offset, a collapsed or a batching dimension")
     _check_slice_sizes(operand, slice_sizes, sorted(dropped))
     sizes = zip(slice_sizes, bounds(operand), strict=True)

@@ -25,8 +25,8 @@ PART_TYPES = {"c64": "f32", "c128": "f64"}
 
 # A number, word or NaN in normalized text; a complex number yields two matches.
 _ELEMENT = re.compile(r"[^ {},()]++(?:\(0x[0-9a-fA-F]++\))?+")
-# Integers that float() may read differently from XLA: -0, which is +0.0 in XLA, and those that
-# wrap.
+# Integers that float() may read differently from XLA: -0, which is +0.0 in XLA, and integers that
+# wrap around.
 _ODD_INTEGER = re.compile(r"-0+(?![0-9.eE])|[0-9]{19}")
 
 
@@ -47,7 +47,7 @@ def each_token(text: str) -> Iterator[str]:
 def encoded(element: ElementType, tokens: Sequence[str]) -> bytes:
     """Returns the bytes of elements of a type.
 
-    They are little-endian, with a whole byte for each element of less than eight bits.
+    The bytes are little-endian, with a whole byte for each element of less than eight bits.
 
     >>> encoded(ELEMENT_TYPES["f32"], ["1", "-0.0"]).hex()
     '0000803f00000080'
@@ -72,7 +72,7 @@ def int64_value(token: str) -> int | None:
     >>> int64_value("18446744073709551615"), int64_value("-0"), int64_value("18446744073709551616")
     (-1, 0, None)
     """
-    # int() rejects thousands of digits, but they may all be leading zeros.
+    # int() rejects thousands of digits, but most of the digits may be leading zeros.
     if len(token) > 20:
         digits = token.lstrip("-").lstrip("0") or "0"
         token = ("-" if token[0] == "-" else "") + digits
@@ -138,7 +138,8 @@ def _nan_bits(name: str, token: str) -> int:
 def _with_bits(data: bytes, bits: dict[int, int], size: int) -> bytes:
     """Returns `data` with the bits of some elements replaced.
 
-    `bits` maps the numbers of elements to their new bits; `size` is the bytes per element.
+    `bits` maps the numbers of elements to their new bits; `size` is the number of bytes per
+    element.
     """
     if not bits:
         return data
@@ -165,7 +166,7 @@ def _complexes(element: ElementType, tokens: Sequence[str]) -> bytes:
 
 
 def _converted_nan_bits(name: str, token: str) -> int:
-    """Returns the bits of an imaginary NaN, converted as a processor does.
+    """Returns the bits of an imaginary NaN, converted as by a processor.
 
     The result is a quiet NaN with the upper bits of the payload.
     """

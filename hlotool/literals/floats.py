@@ -25,13 +25,13 @@ __all__ = [
 ]
 
 QUIET_PAYLOAD = 1 << 51
-"""The payload of a NaN written without one, in the double that XLA's parser uses."""
+"""The payload of a NaN written without a payload, in the double that XLA's parser uses."""
 
 
 def pack_numbers(code: str, values: Iterable[int] | Iterable[float]) -> bytes:
     """Returns `values` as little-endian bytes.
 
-    `code` is a type code of `array`. Raises OverflowError for integers that do not fit it.
+    `code` is a type code of `array`. Raises OverflowError for integers that do not fit the type.
     """
     packed = array(code, values)
     if sys.byteorder == "big":
@@ -62,9 +62,9 @@ def payload_mask(name: str) -> int:
 
 
 def nan_code(name: str, negative: bool, payload: int | None = None) -> int:
-    """Returns the bit pattern of a NaN as XLA converts it from double.
+    """Returns the bit pattern of a NaN that XLA converts from double.
 
-    Without `payload`, this is the quiet NaN.
+    Without `payload`, the NaN is the quiet NaN.
 
     >>> hex(nan_code("f32", True, 1)), hex(nan_code("f8e4m3fnuz", False)), hex(nan_code("f4e2m1fn", False))
     ('0xff800001', '0x80', '0x8')
@@ -79,7 +79,7 @@ def nan_code(name: str, negative: bool, payload: int | None = None) -> int:
     if form.nonfinite == "fnuz":
         return 1 << (bits - 1)
     if form.nonfinite == "none":
-        # The format has no NaN; XLA converts one to a zero of the opposite sign.
+        # The format has no NaN; XLA converts a NaN to a zero of the opposite sign.
         return 0 if negative else 1 << (bits - 1)
     return 0xFF
 
@@ -128,7 +128,7 @@ def _thresholds(name: str) -> tuple[float, ...]:
 
 
 def representable_range(name: str) -> tuple[float, float]:
-    """Returns two doubles; finite values that XLA accepts for a type are strictly between them.
+    """Returns two doubles; the finite values that XLA accepts for a type are strictly between them.
 
     >>> representable_range("f8e4m3fn")[1], representable_range("f8e8m0fnu")[0]
     (464.00000000000006, 0.0)
@@ -139,7 +139,7 @@ def representable_range(name: str) -> tuple[float, float]:
         high = ldexp(1.0, 128) - ldexp(1.0, 103)
     elif name in ("f16", "bf16"):
         # The limit would be half a unit of the type above its largest value. But XLA rounds to f32
-        # first, so it is half a unit of f32 below that.
+        # first, so the limit is half a unit of f32 below that double.
         high = 65520 - ldexp(1.0, -9) if name == "f16" else ldexp(1.0, 128) - ldexp(1.0, 119) - ldexp(1.0, 103)
     else:
         high = _thresholds(name)[-1]
@@ -148,7 +148,7 @@ def representable_range(name: str) -> tuple[float, float]:
 
 @cache
 def _infinity_code(name: str) -> int:
-    """Returns the bit pattern of positive infinity, or of its substitute in a format without it."""
+    """Returns the bit pattern of inf, or of its substitute in a format without infinities."""
     form = _format(name)
     if form.nonfinite == "ieee":
         return ((1 << form.exponent_bits) - 1) << form.mantissa_bits
@@ -170,7 +170,7 @@ def _narrow_code(name: str, value: float) -> int:
 def encode_floats(name: str, values: Iterable[float]) -> bytes:
     """Returns the bytes of `values` rounded to a type as in XLA.
 
-    Ties round to even, f16 and bf16 are rounded through f32, and NaN payloads are dropped.
+    Ties round to even, f16 and bf16 values are rounded through f32, and NaN payloads are dropped.
 
     >>> encode_floats("bf16", [1.0, -0.1]).hex()
     '803fcdbd'
@@ -185,7 +185,7 @@ def encode_floats(name: str, values: Iterable[float]) -> bytes:
     if name == "bf16":
         patterns = unpack_numbers("I", pack_numbers("f", values))
         return pack_numbers("H", [(int(bits) + 0x7FFF + (int(bits) >> 16 & 1)) >> 16 for bits in patterns])
-    # Values repeat in weights, and a lookup in the memo is faster than the search.
+    # Weights often contain repeated values, and a lookup in the memo is faster than the search.
     memo: dict[tuple[float, float], int] = {}
     codes = bytearray()
     for value in values:
@@ -228,7 +228,7 @@ def _narrow_text(name: str, code: int, value: float, exact: bool) -> str:
     text = f"{value:.{digits}g}"
     if not exact:
         return text
-    # Only the smallest f8e8m0fnu needs more digits: XLA reads 5.9e-39 back as the next value.
+    # Only the smallest f8e8m0fnu value needs more digits: XLA reads 5.9e-39 back as the next value.
     while _narrow_code(name, float(text)) != code:
         digits += 1
         text = f"{value:.{digits}g}"

@@ -1,7 +1,7 @@
 """Literals: the values of constants, as text or as bytes.
 
 Comparing literals compares their values, independently of their representation. Only the files
-listed in `tests/test_layers.py` use the fields of the representation; all others use `==`,
+listed in `tests/test_layers.py` use the fields of the representation; all other files use `==`,
 `decode`, `splat_bytes` and `literals.print.literal_text`.
 """
 
@@ -31,8 +31,8 @@ ELIDED = "{...}"
 MOST_WRITTEN = 1 << 20
 """The number of elements above which an array with zeros after the first element is abbreviated."""
 
-# A longer array is hashed by its first elements. All others are decoded only to compare two arrays
-# with the same beginning.
+# A longer array is hashed by its first elements. The other elements are decoded only to compare two
+# arrays with the same beginning.
 _MOST_HASHED = 1 << 14
 _FIRST_HASHED = 64
 
@@ -42,15 +42,16 @@ class Literal(Record):
 
     An array is either text, in `spelling`, or bytes, in `packed`. A tuple has `elements`.
 
-    `spelling` has the elements as written, with normalized braces, whitespace and index comments. A
-    bare `7` or `,`, which XLA completes with zeros, is not expanded. `packed` has the values in
-    row-major order, little-endian, with a whole byte for each element of less than eight bits
-    (integers are sign-extended), and complex numbers as real part and imaginary part.
+    `spelling` contains the elements as written, with normalized braces, whitespace and index
+    comments. A bare `7` or `,`, which XLA completes with zeros, is not expanded. `packed` contains
+    the values in row-major order, little-endian, with a whole byte for each element of less than
+    eight bits (integers are sign-extended). Complex numbers are stored as real part and imaginary
+    part.
 
-    Literals are equal if they have the same shape and the same values, bit for bit: NaNs are equal
-    to themselves, and 0.0 is not equal to -0.0. An array with elided values is equal only to
-    another elided one. `shape` is the result of `literal_shape`: static except for dimensions
-    written `?`, and without `element_size_in_bits`.
+    Literals are equal if they have the same shape and the same values, bit for bit: a NaN is equal
+    to itself, and 0.0 is not equal to -0.0. An array with elided values is equal only to another
+    elided array. `shape` is the result of `literal_shape`: static except for dimensions written
+    `?`, and without `element_size_in_bits`.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> shape = array_shape("s16", (2,))
@@ -70,7 +71,8 @@ class Literal(Record):
     # False until computed.
     _splat: bytes | bool | None = False
 
-    # Compared leaf by leaf, because tuples may nest deeper than Python's recursion limit.
+    # Literals are compared leaf by leaf, because tuples may be nested more deeply than Python's
+    # recursion limit allows.
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -90,9 +92,9 @@ class Literal(Record):
         return f"<literal {self.shape.text} {self.spelling[:60] or (self.packed or b'')[:30].hex()}>"
 
     def _significant(self) -> bytes | str:
-        """Returns the bytes of an array without trailing zeros, or a text if they are unknown.
+        """Returns the bytes of an array without trailing zeros, or text if the bytes are unknown.
 
-        For arrays with the same shape, the bytes are equal only if all elements are.
+        For arrays with the same shape, the bytes are equal only if all elements are equal.
         """
         values = self._compared
         if values is None:
@@ -104,8 +106,8 @@ class Literal(Record):
     def data(self) -> bytes | None:
         """The values of an array as bytes, in the format of `literal_from_bytes`.
 
-        None if the values are elided, and for a tuple. A short text may stand for many bytes, which
-        each access creates anew.
+        None for a tuple, and for an array with elided values. A short text may stand for many
+        bytes, which are created again at each access.
 
         >>> from hlotool.shapes.shape import array_shape
         >>> Literal(array_shape("s16", (2,)), "{1, 2}").data
@@ -177,7 +179,8 @@ def tuple_literal(elements: Iterable[Literal]) -> Literal:
 def literal_shape(shape: Shape) -> Shape:
     """Returns the shape of a constant's value.
 
-    As in XLA, it is static and has neither a buffer nor a layout's `element_size_in_bits`.
+    As in XLA, the shape is static, it is not a buffer, and its layout has no
+    `element_size_in_bits`.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> literal_shape(array_shape("f32", (2,), (True,))).text
@@ -235,7 +238,7 @@ def decode(literal: Literal) -> bytes:
 
 
 def abbreviated(literal: Literal) -> Literal:
-    """Returns an abbreviated array literal with only its first element; others unchanged.
+    """Returns an abbreviated array literal with only its first element; other literals unchanged.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> abbreviated(Literal(array_shape("s8", (3000, 100000)), "1")).shape.text
@@ -251,7 +254,7 @@ def value_key(literal: Literal) -> bytes:
 
     Two literals have the same key if they have the same number of elements and the same values.
     Trailing zeros are only counted, because a short text may stand for a billion of them. Raises
-    the errors of `decode`.
+    the same errors as `decode`.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> shape = array_shape("s8", (3,))
@@ -277,7 +280,7 @@ def _significant(leaf: Literal) -> bytes | str:
 
 
 def _hashed(leaf: Literal) -> bytes | str:
-    """Returns the values to hash: all of a small array, the first elements of a large one."""
+    """Returns the values to hash: all values of a small array, or the first of a large array."""
     if leaf.element_count <= _MOST_HASHED or leaf.elided:
         return leaf._significant()
     row = ELEMENT_TYPES[leaf.shape.element_type]
@@ -288,7 +291,7 @@ def _hashed(leaf: Literal) -> bytes | str:
 
 
 def _encoded(element_type: str, spelling: str, tokens: list[str]) -> bytes | str:
-    """Returns the bytes of elements without trailing zeros, or `spelling` if any is invalid."""
+    """Returns the bytes of elements without trailing zeros; `spelling` if an element is invalid."""
     try:
         return encoded(ELEMENT_TYPES[element_type], tokens).rstrip(b"\0")
     except (HlotoolError, ValueError, OverflowError):
@@ -298,7 +301,7 @@ def _encoded(element_type: str, spelling: str, tokens: list[str]) -> bytes | str
 def splat_bytes(literal: Literal) -> bytes | None:
     """Returns the bytes of the element if all elements of an array are the same.
 
-    Returns None if they differ or are unknown, or if the array is empty.
+    Returns None if the elements differ or are unknown, or if the array is empty.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> splat_bytes(Literal(array_shape("s8", (2,)), "{7, 07}")), splat_bytes(Literal(array_shape("s8", (2,)), "{7, 8}"))
@@ -335,7 +338,7 @@ def _number_bytes(element_type: str, spelling: str) -> bytes:
 
 
 def _distinct(row: ElementType, spelling: str) -> list[bytes]:
-    """Returns the first element of an array, and the first one that differs from it, if any."""
+    """Returns the first element of an array, and the first different element if there is one."""
     tokens = each_token(spelling)
     known: dict[tuple[str, ...], bytes] = {}
     for element in zip(tokens, tokens, strict=False) if row.kind == "complex" else zip(tokens, strict=False):

@@ -33,8 +33,8 @@ DECIMAL = rf"(?:-?[0-9]++\.[0-9]*+|-\.[0-9]++)(?:{EXPONENT})?+|-?[0-9]++{EXPONEN
 INT = r"-?[0-9]++(?![.eExb_?]|f(?!alse))"
 WORD_END = r"(?![A-Za-z0-9_.:=-])"
 PAYLOAD = r"\(0x[0-9a-fA-F]++\)"
-# Unlike nan and inf, -nan and -inf may be followed by a character of words: `-inf-inf` is two
-# tokens.
+# Unlike nan and inf, -nan and -inf may be followed by a word character or a minus sign: `-inf-inf`
+# is two tokens.
 NAN = rf"-nan{PAYLOAD}|-nan(?!\()|nan{PAYLOAD}|nan(?!\(){WORD_END}"
 INF = rf"-inf|inf{WORD_END}"
 BOOL = rf"(?:true|false){WORD_END}"
@@ -60,17 +60,17 @@ _LAYOUT_ONLY = dict.fromkeys(map(ord, "0123456789.+-eEinfatruls"))
 # An empty array with more inner braces than this is normalized to `,`.
 _MAX_EMPTY_BRACES = 4096
 
-# Finite parts of c64 are strictly between these doubles, the first ones beyond the largest f32 on
-# both sides.
+# The finite parts of c64 numbers are strictly between these doubles. On each side, the double is
+# the first beyond the largest f32.
 _C64_RANGE = (-(2.0**128 - 2.0**104 + 2.0**75), 2.0**128 - 2.0**104 + 2.0**75)
 
 
 class _ArraySpec(Record):
     """The properties of an array shape that are needed to parse its literals, computed once.
 
-    `safe` and `wide` are the patterns of `_canonical_patterns`; `low` and `high` are the range of
-    the elements. `frame` is the normalized text without its elements, or empty if it is too large
-    to keep.
+    `safe` and `wide` are the patterns from `_canonical_patterns`; `low` and `high` are the range of
+    the elements. `frame` is the normalized text without the elements, or an empty string if that
+    text is too large to keep.
     """
 
     shape: Shape
@@ -101,7 +101,7 @@ def _array_spec(declared: Shape) -> _ArraySpec:
     sizes = tuple(max(size, 0) for size in shape.dimensions)
     count = prod(sizes)
     spec = _ArraySpec(shape, shape.dimensions, sizes, count, element, safe, wide, low, high, "")
-    # The frame of a large literal is as large as its text and used only once.
+    # The frame of a large literal is as large as the literal's text, and is used only once.
     return replace(spec, frame=spec.layout_only()) if sizes and count <= 512 and max(sizes) <= 512 else spec
 
 
@@ -151,7 +151,7 @@ def _canonical_patterns(element: ElementType, scalar: bool) -> tuple[re.Pattern[
 def _canonical_tokens(element: ElementType) -> tuple[str, str]:
     """Returns the safe and wide patterns of one element.
 
-    They match only common spellings; the scanner reads all others.
+    They match only common spellings; the scanner reads all other spellings.
     """
     wide = "-?[0-9]{1,18}"
     if element.kind == "pred":
@@ -208,8 +208,8 @@ def parse_literal(shape: Shape, text: str) -> Literal:
     """Parses the text between the parentheses of `constant(...)` for an instruction of this shape.
 
     Raises Violation if XLA reports an error or aborts: S030 for wrong counts and nesting, S031 for
-    values out of range, S032 for values of the wrong kind, and S001 for other syntax errors. Its
-    `at` is an offset into `text`.
+    values out of range, S032 for values of the wrong kind, and S001 for other syntax errors. The
+    violation's `at` is an offset in `text`.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> parse_literal(array_shape("f32", (2, 2)), "{{1,2.50},{3,4}}").spelling
@@ -292,9 +292,9 @@ def _quoted(match: re.Match[str]) -> str:
 def _parse_tuple(shape: Shape, text: str) -> Literal:
     """Parses `( e0, e1 )`.
 
-    Uses an explicit stack, because tuples may nest deeper than Python's recursion limit. As in XLA,
-    commas between elements may be missing, and `()` for a tuple with elements makes each element
-    the empty tuple.
+    Uses an explicit stack, because tuples may be nested more deeply than Python's recursion limit
+    allows. As in XLA, commas between elements may be missing, and `()` for a tuple with elements
+    turns each element into an empty tuple.
     """
     position = _expect(text, 0, _LEFT, "expected '(' before the elements of a tuple")
     stack: list[tuple[Shape, list[Literal]]] = [(shape, [])]
@@ -325,11 +325,11 @@ def _parse_tuple(shape: Shape, text: str) -> Literal:
 
 
 class _ArrayScanner:
-    """A scanner of one array literal, token by token, with exactly the checks of XLA.
+    """A scanner that reads one array literal, token by token, with exactly XLA's checks.
 
-    After an element at the wrong nesting level, or one too many in a row, XLA continues, and
-    accepts the literal unless a later check fails. So `7` is a value of f32[2] (the rest are
-    zeros), and so is `,`. `fault` is the first such error, for the message.
+    After an element at the wrong nesting level, or an element too many in a row, XLA continues, and
+    accepts the literal unless a later check fails. So `7` is a value of f32[2] (the other element
+    is zero), and so is `,`. `fault` is the first error of this kind, for the message.
     """
 
     def __init__(self, spec: _ArraySpec) -> None:
@@ -415,11 +415,11 @@ class _ArrayScanner:
         self.level = level
 
     def complex(self, match: re.Match[str]) -> int:
-        """Reads `(real, imaginary)`, starting at its parenthesis in `match`; returns its end."""
+        """Reads `(real, imaginary)`, starting at the parenthesis in `match`; returns the end."""
         spec, text, at = self.spec, match.string, _start(match)
         rank = len(spec.dimensions)
         if self.level != rank or (rank and self.seen[-1] >= spec.dimensions[-1]):
-            # Unlike for real numbers, XLA stops here.
+            # Unlike for a misplaced real number, XLA stops here.
             raise self.misplaced(match)
         if rank:
             self.seen[-1] += 1
@@ -438,8 +438,8 @@ class _ArrayScanner:
 
     def literal(self) -> Literal:
         spec, items = self.spec, self.items
-        # XLA replaces the values before `...` by made-up ones. All values are known only if all of
-        # them are after it.
+        # XLA replaces the values before `...` with made-up values. So the values are known only if
+        # all of them come after `...`.
         if self.values_after_dots is not None and spec.count and (self.values_after_dots or len(items) < spec.count):
             return Literal(spec.shape, ELIDED)
         # A bare value or comma is not expanded, because the shape may be huge.

@@ -24,10 +24,10 @@ _ODD_INTEGERS = {"signed": re.compile(r"\b0[0-9]|-0|[0-9]{19}"), "unsigned": re.
 
 
 def literal_text(literal: Literal) -> str:
-    """Returns the text that XLA reads back as exactly this literal: its own text if it has one.
+    """Returns text that XLA reads back as exactly this literal: the literal's own text, if any.
 
-    Two values have no text that preserves them: an imaginary part whose real part is a NaN, and a
-    signaling imaginary NaN in c64.
+    Two kinds of values have no text that preserves them: an imaginary part whose real part is a
+    NaN, and a signaling imaginary NaN in c64.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> literal_text(Literal(array_shape("f32", (2,)), packed=bytes.fromhex("cdcccc3d00000080")))
@@ -40,7 +40,7 @@ def xla_literal_text(literal: Literal, *, print_large_constants: bool, typed: bo
     """Returns the literal as XLA prints it, which loses -0 and digits of narrow types.
 
     An elided literal always becomes `{...}`. With `typed`, the result has the form of the attribute
-    `literal=`: each array follows its shape, and none is elided.
+    `literal=`: each array is preceded by its shape, and no other array is elided.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> xla_literal_text(Literal(array_shape("f32", (2,)), "{1e5, 0.10}"), print_large_constants=True, typed=True)
@@ -56,7 +56,8 @@ def xla_literal_text(literal: Literal, *, print_large_constants: bool, typed: bo
 def _tuple_text(literal: Literal, write: Callable[[Literal], str]) -> str:
     """Prints arrays with `write` and tuples in parentheses.
 
-    Uses an explicit stack, because tuples may nest deeper than Python's recursion limit.
+    Uses an explicit stack, because tuples may be nested more deeply than Python's recursion limit
+    allows.
     """
     if not literal.shape.is_tuple:
         return write(literal)
@@ -82,7 +83,7 @@ def _xla_array(literal: Literal) -> str:
     if literal.spelling == ELIDED:
         return ELIDED
     if literal.element_count > MOST_WRITTEN and literal.is_abbreviated:
-        # XLA would write all zeros, but reads this as the same array.
+        # XLA would write all zeros, but reads the abbreviated text as the same array.
         return _xla_array(abbreviated(literal)).strip("{}")
     if literal.packed is None and _prints_as_written(literal):
         return literal.spelling
@@ -124,7 +125,7 @@ def _from_data(literal: Literal, data: bytes, *, exact: bool) -> str:
 def _widened_payload(text: str) -> str:
     """Returns the text of an imaginary part with its NaN payload widened to a double's.
 
-    XLA drops the 29 low bits when it converts the part.
+    XLA drops the low 29 bits when it converts the part.
     """
     sign, separator, payload = text.partition("nan(")
     return f"{sign}nan(0x{int(payload[2:-1], 16) << 29:x})" if separator else text

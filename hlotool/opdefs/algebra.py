@@ -2,8 +2,8 @@
 
 The algebra is exact: an identity preserves every value of the type bit for bit, including -0.0 and
 infinities; only NaNs may be replaced by other NaNs. Laws of real arithmetic that floats violate are
-left out: x + 0 is not always x, since -0.0 + 0.0 is 0.0. Complex numbers have no such elements,
-since inf * 0 is NaN.
+left out: x + 0 is not always x, since -0.0 + 0.0 is 0.0. Complex types have no identities or
+absorbing elements, since inf * 0 is NaN.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Algebra(Record):
     """The special elements of an opcode with two operands.
 
     If the second operand is `identity`, the result is the first operand. If the first operand is
-    `absorbing`, it is the result. If the opcode is COMMUTATIVE, both also hold with the operands
-    swapped. `of_itself` is the result for two equal operands. `on_pred` is the opcode that performs
-    the same operation on pred; for pred, the algebra of that opcode applies.
+    `absorbing`, it is the result. If the opcode is COMMUTATIVE, both statements also hold with the
+    operands swapped. `of_itself` is the result for two equal operands. `on_pred` is the opcode that
+    performs the same operation on pred; for pred, the algebra of that opcode applies.
     """
 
     identity: Element = _none
@@ -72,7 +72,7 @@ zero = value(0, None)
 
 
 def ones(row: ElementType) -> Number | None:
-    """Returns the value with all bits set for integral types and pred; otherwise None."""
+    """Returns the value whose bits are all set, for integral types and pred; otherwise None."""
     if row.kind == "pred":
         return 1
     return (-1 if row.kind == "signed" else row.maximum) if row.is_integral else None

@@ -2,8 +2,9 @@
 
 Positional parameters are operands (`*operands` accepts any number of them). Keyword-only parameters
 are attributes, in XLA's print order: the annotation names a codec of `opdefs.codecs`, and a default
-makes the attribute optional. The body of the function is XLA's lenient shape inference. Additional
-constraints of the verifier are in another function, which is passed to the decorator as `verify`.
+makes the attribute optional. The body of the function is XLA's lenient shape inference. The
+verifier's additional constraints are in another function, which is passed to the decorator as
+`verify`.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def require(holds: object, code: str, at: str, message: str, hint: str | None = 
 
 
 CONTINUED = "ContinuedComputation"
-"""The kind of attribute in which async-update and async-done name the start's computation."""
+"""The kind of the attribute in which async-update and async-done repeat the start's computation."""
 
 CALLED_KINDS = frozenset({"Computation", "Computations", CONTINUED})
 """The kinds of attributes whose values are called computations."""
@@ -90,18 +91,18 @@ class OpDef:
     replaces the written one. `verify(result, operand_shapes, attributes, modes)` raises Violation
     for instructions that inference accepts but XLA's verifier rejects; `attributes` includes
     defaults. It returns the required result shape if that is not the inferred one. `result_code` is
-    the code to report if the result has another shape. `traits` contains traits from
-    `opdefs.traits`, including implied ones. `algebra` has the identity and other special elements.
-    `effect_if` names the attribute that says whether an instruction has an effect, for opcodes that
-    have one only sometimes. `start_of` is the synchronous opcode that this opcode starts, `done_of`
-    is the opcode of the start that it waits for, and `update_of` is the opcode of the operation
-    that it continues. The inverses of the first two are `start` and `done`. `gives` is the index of
-    the element of its operand that a done returns, and `operands_at` is the index of the operands
-    in a start's result. `calls` lists the attributes with called computations, in the order in
-    which XLA stores them. `work(result, operand_shapes, attributes)` counts the operations of an
-    instruction. If it is None, an elementwise opcode has one operation for each element of the
-    result, and any other opcode has none. `kernel` computes values. It is None until the
-    interpreter, which sets it, is imported.
+    the code to report if the written result shape is not the required one. `traits` contains traits
+    from `opdefs.traits`, including implied ones. `algebra` contains the identity and other special
+    elements. For opcodes that have an effect only sometimes, `effect_if` is the name of the
+    attribute that decides this. `start_of` is the synchronous opcode that this opcode starts,
+    `done_of` is the start opcode for which it waits, and `update_of` is the start opcode whose
+    operation it continues. The inverses of `start_of` and `done_of` are `start` and `done`. A done
+    returns the element of its operand with the index `gives`; `operands_at` is the index of the
+    operands in a start's result. `calls` lists the attributes with called computations, in the
+    order in which XLA stores them. `work(result, operand_shapes, attributes)` counts the operations
+    of an instruction. If `work` is None, an elementwise opcode has one operation for each element
+    of the result, and any other opcode has no operations. `kernel` computes values. It is None
+    until the interpreter, which sets it, is imported.
     """
 
     __slots__ = (
@@ -186,7 +187,7 @@ class OpDef:
 
     @property
     def done(self) -> str | None:
-        """The opcode that waits for the operation that this opcode begins; None if it begins none.
+        """The opcode that waits for operations begun by this opcode; None if it begins none.
 
         >>> from hlotool.opdefs.table import OPS
         >>> OPS["send"].done, OPS["all-reduce-start"].done, OPS["add"].done
@@ -292,7 +293,7 @@ op = _decorator(OpDef)
 def _read_signature(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool, dict[str, AttributeSpec]]:
     """Reads the operands and attributes from the code object and the annotations.
 
-    `inspect.signature` would take 84 us for each of 133 functions at every start.
+    `inspect.signature` would take 84 us for each of 133 functions each time hlotool starts.
     """
     code = function.__code__
     names, positional, keyword = code.co_varnames, code.co_argcount, code.co_kwonlyargcount

@@ -64,7 +64,7 @@ def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict
     traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT),
 )
 def collective_permute(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
-    """Sends the operand from each source to its target; other devices receive zeros.
+    """Sends the operand from each source to its target; devices that are not targets get zeros.
 
     The form with slice_sizes copies slices of operand 0, at the offsets in operand 2, into operand
     1, at the offsets in operand 3.

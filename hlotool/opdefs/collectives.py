@@ -63,9 +63,9 @@ __all__ = [
 
 
 def _results(result: Shape, operands: tuple[Shape, ...], opcode: str) -> tuple[Shape, ...]:
-    """Returns the part of the result for each operand.
+    """Returns the part of the result that belongs to each operand.
 
-    A single operand gives the whole result; each of several operands gives one element of a tuple.
+    A single operand has the whole result; each of several operands has one element of the result.
     """
     for k, operand in enumerate(operands):
         require_array(operand, f"operand {k}", opcode)
@@ -99,7 +99,10 @@ def _rescaled(operand: Shape, dimension: int, size: int) -> Shape:
 
 
 def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], opcode: str) -> Shape:
-    """Returns the result of an all-gather: all operands grow by one factor in one dimension."""
+    """Returns the result of an all-gather.
+
+    Its parts are larger than the operands in one dimension, all by the same factor.
+    """
     parts, dimension, factors = [], attributes["dimensions"][0], set()
     for operand, part in zip(operands, _results(result, operands, opcode), strict=True):
         require_array(part, "shape", opcode)
@@ -121,7 +124,7 @@ def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, 
 
 def _verify_all_gather(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'all-gather' takes at least one operand")
-    # XLA checks this for all-gathers only in its verifier, not in its parser.
+    # For all-reduces, XLA's parser enforces this constraint; for all-gathers, only its verifier.
     _global_ids_need_channel(result, operands, attributes)
     return _gathered(result, operands, attributes, "all-gather")
 
@@ -189,7 +192,8 @@ def _global_ids_need_channel(result: Shape | None, operands: tuple[Shape, ...], 
 def _reduced_uniformly(opcode: str) -> Verify:
     """Returns the constraint on all-reduces.
 
-    The results have the operands' shapes, and the computation takes two values, or two per operand.
+    The results have the operands' shapes, and the computation takes two values, or two values per
+    operand.
     """
     same_shapes = _like_operands(opcode)
 
@@ -201,7 +205,7 @@ def _reduced_uniformly(opcode: str) -> Verify:
 
 
 def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
-    """Checks that the computation takes two values per operand, or two values for all operands.
+    """Checks that the computation takes two values per operand, or only two values.
 
     Backends use only the root of the computation.
     """
@@ -251,7 +255,7 @@ def all_reduce_start(
     to_apply: Computation,
     mode: CollectiveMode | None = None,
 ) -> Shape:
-    """Starts an all-reduce; the result has the shape of the final result.
+    """Starts an all-reduce; the start has the shape of the final result.
 
     s = f32[4] all-reduce-start(f32[4] x), replica_groups={{0,1}}, to_apply=add
     """
@@ -302,8 +306,8 @@ def reduce_scatter(
 def _verify_all_to_all(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
     """Returns the required result of an all-to-all.
 
-    With a dimension, the result has the operand's shape. Otherwise, it is a tuple with one part per
-    operand, and all parts have the same shape.
+    With `dimensions`, the result has the operand's shape. Otherwise, it is a tuple with one part
+    per operand, and all parts have the same shape.
     """
     require(operands, "S013", "operands", "'all-to-all' takes at least one operand")
     if attributes["dimensions"] is not None:
@@ -337,8 +341,8 @@ def all_to_all(
 ) -> Shape:
     """Sends part k to member k of the group, and returns the parts received from all members.
 
-    With `dimensions`, the operand is split along that dimension; otherwise there is one operand per
-    member.
+    With `dimensions`, the operand is split into parts along that dimension; otherwise, the parts
+    are the operands, one for each member.
 
         r = f32[8] all-to-all(f32[8] x), replica_groups={{0,1}}, dimensions={0}
     """
@@ -379,7 +383,7 @@ def ragged_all_to_all(
 
 
 def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    # With has_dynamic_root, the last operand is the number of the sender.
+    # With has_dynamic_root, the last operand is the member number of the sender.
     data = operands[:-1] if attributes["has_dynamic_root"] else operands
     require(data, "S013", "operands", "'collective-broadcast' takes at least one operand")
     require_array(data[0], "operand 0", "collective-broadcast")
@@ -397,8 +401,8 @@ def collective_broadcast(
 ) -> Shape:
     """Sends the operand of one member of a group to all members.
 
-    The sender is the first member. With has_dynamic_root, the last operand is the number of the
-    sender instead.
+    With has_dynamic_root, the last operand is the member number of the sender; without it, the
+    sender is the first member.
 
         r = f32[4] collective-broadcast(f32[4] x), replica_groups={{0,1}}
     """
@@ -442,8 +446,9 @@ def collective_reduce(
 ) -> Shape:
     """Combines the operands of all members of a group, and returns the result to one of them.
 
-    The receiver is the first member. With has_dynamic_root, the last operand instead contains the
-    number of a receiver for each of the other operands. The other members get zeros.
+    With has_dynamic_root, the last operand contains, for each of the other operands, the member
+    number of the receiver; without it, the receiver is the first member. Members that are not the
+    receiver get zeros.
 
         r = f32[4] collective-reduce(f32[4] x), replica_groups={{0,1}}, has_dynamic_root=false, to_apply=add
     """

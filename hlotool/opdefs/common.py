@@ -1,4 +1,4 @@
-"""Attributes that every instruction may have, in XLA's print order."""
+"""Attributes that any instruction may have, in XLA's print order."""
 
 from __future__ import annotations
 

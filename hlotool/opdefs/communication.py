@@ -58,7 +58,7 @@ def _tokens_at(*positions: int) -> Verify:
 
 @op(shape_ignored=True, traits=(STRUCTURAL, FREE))
 def after_all(*operands: Shape) -> Shape:
-    """Returns a token that is ready after all operands, which may be tokens or other values.
+    """Returns a token that is ready once all operands (tokens or other values) are ready.
 
     t = token[] after-all(token[] a, token[] b)
     """

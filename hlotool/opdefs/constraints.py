@@ -1,4 +1,4 @@
-"""The verifier's constraints on every op, and helpers that constraints of several ops share.
+"""The verifier's constraints on every op, and helpers shared by the constraints on several ops.
 
 The constraints on a single opcode are next to its definition.
 """
@@ -30,7 +30,9 @@ __all__ = [
 ]
 
 Path = tuple[Any, int] | None
-"""The path to a part of a shape: the path to a tuple and an index in it, or None for the whole.
+"""The path to a part of a shape: the path to a tuple and an index in that tuple.
+
+The path to the whole shape is None.
 
 Paths are linked lists, since flat tuples would take quadratic memory in deeply nested shapes.
 """
@@ -75,7 +77,7 @@ def same_order(first: Shape, second: Shape, modes: VerifyModes) -> bool:
 
 
 def _leaf_pairs(first: Shape, second: Shape) -> Iterator[tuple[Path, Shape, Shape]]:
-    """Yields the pairs of parts at the same path, down to where the structures differ.
+    """Yields the pairs of parts at the same path, down to the parts whose structures differ.
 
     Uses an explicit stack, since tuples may be nested deeply.
     """
@@ -169,7 +171,7 @@ class ResultRules:
             self._check_parsed(result, operands, attributes)
         if self._infer is not None:
             names = self._names
-            # Attributes that every instruction may have are not parameters of inference.
+            # Attributes that any instruction may have are not parameters of the inference function.
             arguments = attributes if attributes.keys() <= names else {name: value for name, value in attributes.items() if name in names}
             expected = self._infer(*operands, **arguments)
         return self.constrained(result, operands, attributes, modes) or expected
@@ -217,9 +219,9 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
 def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
     """Raises Violation if a dimension should be dynamic but is static, or vice versa.
 
-    This is an error for elementwise ops, whose result has the shape of the operands, but only a
-    warning for other ops: XLA does not check them, and its own programs have static shapes after
-    set-dimension-size.
+    A violation is an error for elementwise ops, whose result has the shape of the operands, but
+    only a warning for other ops: XLA does not check these, and its own programs have static shapes
+    after set-dimension-size.
     """
     for path, a, b in _leaf_pairs(expected, result):
         if a.dynamic == b.dynamic:
@@ -254,7 +256,7 @@ def require_same_element_type(result: Shape, operand: Shape, opcode: str, modes:
     operand_type, written = operand.element_type, result.element_type
     agree = same_type_up_to_precision(operand_type, written) if modes.allow_mixed_precision else operand_type == written
     is_precision = same_type_up_to_precision(operand_type, written)
-    hint = f"add a convert, or {MIXED_PRECISION_HINT}" if is_precision else "convert changes values, bitcast-convert reinterprets bits"
+    hint = f"add a convert, or {MIXED_PRECISION_HINT}" if is_precision else "convert changes values; bitcast-convert reinterprets bits"
     require(agree, code, "shape", f"'{opcode}' keeps the element type {operand_type}, but {written} is written", hint)
 
 

@@ -29,7 +29,7 @@ __all__ = ["DotDimensions", "dot", "ragged_dot", "scaled_dot"]
 
 
 class DotDimensions(Record):
-    """The dimension numbers that all kinds of dots have."""
+    """The dimension numbers that all kinds of dots have in common."""
 
     lhs_batch: Dims
     lhs_contracting: Dims
@@ -172,8 +172,8 @@ def ragged_dot(
 def _check_group_sizes(lhs: Shape, group_sizes: Shape, numbers: DotDimensions, ragged: int) -> None:
     """Checks the shape of the group sizes.
 
-    The group sizes are a vector. If they depend on the indices of outer dimensions of lhs, these
-    dimensions precede the dimension of the vector.
+    The group sizes are a vector. If they depend on the indices of outer dimensions of lhs, there
+    is an array of such vectors, and the outer dimensions come first.
     """
     require(group_sizes.rank > 0, "T087", "operand 2", "group sizes must not be a scalar")
     if group_sizes.rank == 1:
@@ -232,11 +232,11 @@ def scaled_dot(
     operand_precision: OperandPrecision = (),
     algorithm: PrecisionAlgorithm | None = None,
 ) -> Shape:
-    """Multiplies equally sized blocks of each operand by their scales, and computes a dot.
+    """Computes a dot of operands whose blocks (of equal size) are first multiplied by their scales.
 
     r = bf16[4,8] scaled-dot(f8e4m3fn[4,64] a, f8e4m3fn[8,64] b, f8e8m0fnu[4,2] s, f8e8m0fnu[8,2] t),
         lhs_contracting_dims={1}, rhs_contracting_dims={1}
     """
-    # XLA infers from operands 0 and 2, as if the scale of lhs were rhs, so the inferred shape is
+    # XLA infers the shape from operands 0 and 2, as if the scale of lhs were rhs, so the shape is
     # correct only by accident.
     return _dot_result("scaled-dot", lhs, lhs_scale, DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims))

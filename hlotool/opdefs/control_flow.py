@@ -1,6 +1,6 @@
 """Opcodes that call computations: call, while, conditional, fusion, custom-call and async ops.
 
-Definitions have no access to instructions, so rules of the verifier check that the operand of an
+Definitions have no access to instructions, so verifier rules check that the operand of an
 async-done is an async-start.
 """
 
@@ -129,7 +129,7 @@ def _verify_while(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
     condition: ProgramShape = attributes["condition"]
     body: ProgramShape = attributes["body"]
     if not compatible(result, body.result) or compatible(result, operands[0]):
-        # The message of inference is better.
+        # Inference reports these faults with better messages.
         while_(*operands, condition=condition, body=body)
     _check_loop_parts(condition, body)
     _require_arguments(operands, body, "C005", modes)
@@ -279,7 +279,7 @@ def _verify_fusion(result: Shape, operands: tuple[Shape, ...], attributes: dict[
     called: ProgramShape = attributes["calls"]
     parameters = len(called.parameters)
     message = f"'fusion' needs {count(parameters, 'operand')} for the parameters of its computation, got {len(operands)}"
-    # Compilers may leave surplus operands; a rule reports these.
+    # Compilers may leave surplus operands; a verifier rule reports them.
     require(parameters <= len(operands), "C012", "operands", message)
     _require_arguments(operands[:parameters], called, "C013", modes)
     _check_aliases(result, operands, attributes["output_to_operand_aliasing"], modes)
@@ -389,7 +389,7 @@ def custom_call(
     """Calls a function outside of HLO by name.
 
     `to_apply` is another way to write a single called computation, and overrides
-    `called_computations`. With operand_layout_constraints, XLA drops both.
+    `called_computations`. With operand_layout_constraints, XLA drops both attributes.
 
         r = f32[4] custom-call(f32[4] x), custom_call_target="f"
     """
@@ -406,7 +406,7 @@ def _async_shape_rule(opcode: str) -> ParsedCheck:
 
 
 def _is_in_flight(shape: Shape) -> bool:
-    """Returns whether a shape can be an operation in flight: operands, result and contexts."""
+    """Returns whether a shape can represent an operation in flight: operands, result, contexts."""
     return shape.is_tuple and len(shape.elements) >= 2 and shape.elements[0].is_tuple
 
 
@@ -430,7 +430,7 @@ def _check_bound(result: Shape, called: ProgramShape, opcode: str, modes: Verify
 
 
 def _first_parts(whole: Shape, part: Shape) -> Shape:
-    """Returns as many elements of a tuple as `part` has; `whole` if either is not a tuple."""
+    """Returns as many elements of `whole` as `part` has; all of it if either is not a tuple."""
     return tuple_shape(whole.elements[: len(part.elements)]) if whole.is_tuple and part.is_tuple else whole
 
 
@@ -449,7 +449,7 @@ def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: 
     """Checks the tuple that an async-start returns.
 
     Element 0 contains the operands, which match the first parameters of the computation. Element 1
-    contains the result, or the first parts of it.
+    contains the computation's result, or the first parts of that result.
     """
     called: ProgramShape = attributes["calls"]
     bound = result.elements[0].elements
@@ -459,7 +459,7 @@ def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: 
     _check_bound(result, called, "async-start", modes)
     pairs = attributes["output_to_operand_aliasing"]
     require(all(pair.output_index for pair in pairs), "A031", "output_to_operand_aliasing value", "the output index must not be empty")
-    # Aliases may also name operands and parts of the result that only an update binds.
+    # Aliases may also name operands and parts of the result that are bound only by an update.
     whole = tuple_shape((tuple_shape(called.parameters), called.result, *result.elements[2:]))
     _check_aliases(whole, called.parameters, pairs, modes, ("A031", "A031"), converts=True)
 
@@ -474,8 +474,8 @@ def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: 
 def async_start(*operands: Shape, async_execution_thread: Text = "main", output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Starts a computation on another thread; returns the operands, the future result and contexts.
 
-    The operands may be only the first operands of the computation, and the result may be `()` or
-    only its first elements; updates bind the rest.
+    The start may pass only the first operands of the computation, and its shape may list only the
+    first elements of the result, or `()`. Updates bind the rest.
 
         s = ((f32[4]), f32[4], u32[]) async-start(f32[4] x), calls=f
         t = ((), (), u32[]) async-start(), calls=f

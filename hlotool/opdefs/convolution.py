@@ -1,4 +1,4 @@
-"""The opcode convolution, whose result shape follows from dimension labels and the window."""
+"""The opcode convolution, whose result shape follows from the dimension labels and the window."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from hlotool.shapes.values import WindowDimension
 
 __all__ = ["convolution"]
 
-# For larger windows, the count includes the products with padding, since counting without them
-# takes time proportional to the size.
+# For larger windows, the count includes the products with padding, since excluding these products
+# takes time proportional to the size of the window.
 _LARGEST_WINDOW = 1 << 16
 
 
 def _work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
     """Counts a multiplication and an addition for each product.
 
-    Products with padding, and with the holes of dilations, are not counted.
+    Products with padding, and with the holes caused by dilation, are not counted.
     """
     lhs, rhs = operands[0], operands[1].elements[0] if operands[1].is_tuple else operands[1]
     labels, window = attributes["dim_labels"], attributes["window"]

@@ -1,4 +1,4 @@
-"""The operands, results and aliases of the custom-call targets that XLA itself knows.
+"""The operands, results and aliases of the custom-call targets that are known to XLA itself.
 
 The opcode custom-call is defined in `opdefs.control_flow`.
 """
@@ -21,7 +21,7 @@ _ALIASES = "output_to_operand_aliasing={{}: (0, {})}"
 
 
 def holds_buffers(shape: Shape) -> bool:
-    """Returns whether the shape contains a buffer. This is faster than finding its path."""
+    """Returns whether the shape contains a buffer; faster than finding the path of the buffer."""
     return any(leaf.element_type == "buffer" for leaf in shape.leaves())
 
 
@@ -36,7 +36,7 @@ def buffer_paths(shape: Shape) -> Iterator[Path]:
 
 
 def check_buffers(target: str, result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
-    """Checks that each buffer operand is aliased by one output, since the call writes to it.
+    """Checks that each buffer operand, to which the call writes, is aliased by one output.
 
     Each buffer in the result must alias an operand, unless the target creates it.
     """
@@ -62,9 +62,9 @@ def _check_seed(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[Alia
 
 
 def _converts(target: str, source: str, product: str) -> TargetCheck:
-    """Returns the check of a call that converts between an array and a buffer in the same memory.
+    """Returns the check for calls that convert between an array and a buffer in the same memory.
 
-    If `source` is empty, the call has no operand.
+    If `source` is empty, the calls have no operand.
     """
 
     def check(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:

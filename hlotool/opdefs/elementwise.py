@@ -50,7 +50,7 @@ _NUMERIC = ("signed", "unsigned", "float", "complex")
 _ANY = ("pred", "signed", "unsigned", "float", "complex")
 
 _CODES = {_FLOAT: "T005", _FLOAT_OR_COMPLEX: "T005", _INTEGRAL: "T006", _LOGICAL: "T007", _SIGNED: "T008", _NUMERIC: "T008", _ANY: "T002"}
-"""The code to report for operands of other kinds."""
+"""The code to report for operands whose kind is not in the tuple."""
 
 
 # One operand
@@ -111,7 +111,7 @@ UNARY: tuple[UnaryRow, ...] = (
     UnaryRow("tan", _FLOAT_OR_COMPLEX, "Tangent of an angle in radians.", accuracy=True),
     UnaryRow("tanh", _FLOAT_OR_COMPLEX, "Hyperbolic tangent.", accuracy=True),
 )
-"""The opcodes with one operand that a row of this table defines completely."""
+"""The opcodes with one operand that are completely defined by a row of this table."""
 
 
 def _unary_shape(row: UnaryRow, operand: Shape) -> Shape:
@@ -185,9 +185,9 @@ def _zero_of_integers(row: ElementType) -> Number | None:
 
 
 def _greatest_integer(row: ElementType) -> Number | None:
-    """Returns the largest integer, or true for pred.
+    """Returns the absorbing element of a maximum: the largest integer, or true for pred.
 
-    Floats have no such value, since the maximum of inf and NaN is NaN.
+    Floats have no absorbing element, since the maximum of inf and NaN is NaN.
     """
     return greatest(row) if row.kind != "float" else None
 
@@ -209,7 +209,7 @@ BINARY: tuple[BinaryRow, ...] = (
     BinaryRow(
         "divide",
         _NUMERIC,
-        "Quotient, truncated toward zero for integers; dividing an integer by 0 gives -1, with all bits set.",
+        "Quotient, truncated toward zero for integers; dividing an integer by 0 gives -1 (all bits set).",
         algebra=Algebra(value(1, 1.0)),
     ),
     BinaryRow(
@@ -281,7 +281,7 @@ BINARY: tuple[BinaryRow, ...] = (
         algebra=Algebra(zero, of_itself=zero),
     ),
 )
-"""The opcodes with two operands that a row of this table defines completely.
+"""The opcodes with two operands that are completely defined by a row of this table.
 
 `kinds` lists the kinds that XLA's inference accepts, including floats for shifts and complex
 numbers for maxima.
@@ -333,13 +333,13 @@ def _require_operands(opcode: str, lhs: Shape, rhs: Shape, kinds: tuple[str, ...
 def _same_sizes(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     """Raises Violation for operands of different sizes.
 
-    Inference accepts scalars and sizes of 1, for compatibility with old builders of HLO.
+    Inference accepts scalars and sizes of 1, for compatibility with old HLO builders.
     """
     lhs, rhs = operands
     if dimensions_agree(lhs.dimensions, rhs.dimensions):
         return
     k = 0 if (lhs.rank, max(lhs.dimensions, default=0)) < (rhs.rank, max(rhs.dimensions, default=0)) else 1
-    message = f"operand {k} is {operands[k].text_without_layout}, but must be {operands[1 - k].text_without_layout} like the other"
+    message = f"operand {k} is {operands[k].text_without_layout}, but must be {operands[1 - k].text_without_layout} like the other operand"
     raise Violation("T004", "operands", message, _NO_BROADCAST)
 
 

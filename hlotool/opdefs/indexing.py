@@ -61,7 +61,7 @@ _INTEGRAL = ("signed", "unsigned")
 def _index_bounds(opcode: str, at: str, indices: Shape, index_vector_dim: int) -> list[Bound]:
     """Returns the dimensions of the indices.
 
-    If index_vector_dim is just after the last dimension, a dimension of size 1 is appended.
+    If index_vector_dim is the rank of the indices, a dimension of size 1 is appended.
     """
     code = "T064" if opcode == "gather" else "T067"
     require_kind(indices, at, opcode, _INTEGRAL, code)
@@ -84,8 +84,8 @@ def _check_index_map(opcode: str, name: str, index_map: Dims, rank: int, vector:
 def _check_batching(opcode: str, names: tuple[str, str], dims: tuple[Dims, Dims], operand: Shape, indices: Sequence[Bound]) -> None:
     """Checks that batching dimensions are paired.
 
-    XLA's inference compares only the number of dimensions. It compares neither their sizes nor the
-    other dimension lists.
+    XLA's inference compares only the number of batching dimensions. It does not compare their
+    sizes, and does not check whether they are also in other dimension lists.
     """
     code = "T062" if opcode == "gather" else "T065"
     of_operand, of_indices = dims
@@ -136,11 +136,11 @@ def gather(
     fits = len(slice_sizes) == operand.rank == len(offset_dims) + len(collapsed_slice_dims) + len(operand_batching_dims)
     shown = len(offset_dims) + len(dropped)
     sizes_shown = counted(len(slice_sizes), "slice size")
-    message = f"'gather' from rank {operand.rank} has {sizes_shown}; its offset, collapsed and batching dimensions number {shown}"
+    message = f"'gather' from rank {operand.rank} has {sizes_shown}, and a total of {shown} offset, collapsed and batching dimensions"
     require(fits, "T063", "slice_sizes", message, "each operand dimension needs a slice size, and is an offset, a collapsed or a batching dimension")
     _check_slice_sizes(operand, slice_sizes, sorted(dropped))
     sizes = zip(slice_sizes, bounds(operand), strict=True)
-    # A slice of a whole dynamic dimension is dynamic.
+    # A dynamic dimension remains dynamic if the slice covers it completely.
     window = [(size, dynamic and size == bound) for k, (size, (bound, dynamic)) in enumerate(sizes) if k not in dropped]
     batch = [bound for k, bound in enumerate(indices) if k != index_vector_dim]
     return new_array(operand.element_type, _interleaved(rank, offset_dims, window, batch), "gather")
@@ -162,7 +162,7 @@ def _check_scatter(result: Shape | None, operands: tuple[Shape, ...], attributes
 
 
 def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Sequence[Bound], window_dims: Dims, index_vector_dim: int) -> None:
-    """Checks that window dimensions fit the operand, and other dimensions match the indices."""
+    """Checks that window dimensions fit the operand, and that the others match the indices."""
     # There are more limits than window dimensions if a dimension is both inserted and batching.
     for dimension, limit in zip(window_dims, limits, strict=False):
         # XLA represents an unbounded size as the smallest integer. So an unbounded update fits
@@ -238,10 +238,10 @@ def scatter(
 
 
 def _check_start_indices(opcode: str, operands: tuple[Shape, ...], fixed: int) -> None:
-    """Checks the operands after the first `fixed` ones.
+    """Checks the start indices, which are the operands after the first `fixed` operands.
 
-    These must be one scalar per dimension of operand 0, or a single vector, whose length is not
-    checked here.
+    The start indices must be one scalar per dimension of operand 0, or a single vector, whose
+    length is not checked here.
     """
     indices = len(operands) - fixed
     require(indices >= 0, "T028", "operands", f"'{opcode}' takes at least {counted(fixed, 'operand')}, got {len(operands)}")
@@ -399,7 +399,9 @@ def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_ap
 
 @op(traits=(MIXED_PRECISION, ORDER_KEPT))
 def topk(operand: Shape, *, k: Int, largest: Always[Bool] = True, is_stable: Bool = True) -> Shape:
-    """Returns the k largest (or smallest) elements along the last dimension, sorted, with indices.
+    """Returns the k largest (or smallest) elements along the last dimension and their indices.
+
+    The elements are sorted.
 
     r = (f32[2], s32[2]) topk(x), k=2, largest=true
     """

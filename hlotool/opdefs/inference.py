@@ -1,7 +1,7 @@
 """Shared parts of op definitions: operands, element types, sizes, new shapes, reducers and windows.
 
-They infer the shape that XLA's parser infers if none is written. Its inference is more lenient than
-XLA's verifier.
+These functions infer the shape that XLA's parser infers if no shape is written. The parser's
+inference is more lenient than XLA's verifier.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ Bound = tuple[int, bool]
 
 _INT64_MAX = (1 << 63) - 1
 _MOST_ELEMENTS = 8
-# Attributes that are one dimension number instead of a list.
+# Attributes whose value is a single dimension number instead of a list.
 _SINGLE_DIMENSIONS = frozenset({"feature_index", "iota_dimension"})
 _WINDOW_KEYS = {"base_dilation": "lhs_dilate", "window_dilation": "rhs_dilate"}
 _COMPONENTS = {"c64": "f32", "c128": "f64"}
@@ -207,8 +207,8 @@ def higher_precision(first: str, second: str, opcode: str) -> str:
     """Returns the result type for operands of different types.
 
     It is the type with the wider range; if the ranges are equal, the significand, the width and
-    finally the sign decide. For some pairs (f8e5m2 and f8e5m2fnuz, pred and u1), nothing decides,
-    and XLA aborts.
+    finally the sign decide. For some pairs (f8e5m2 and f8e5m2fnuz, pred and u1), all of them are
+    equal, and XLA aborts.
 
     >>> higher_precision("f16", "bf16", "dot"), higher_precision("s8", "u8", "dot"), higher_precision("f64", "c64", "dot")
     ('bf16', 's8', 'c64')
@@ -253,7 +253,7 @@ def dimensions_agree(first: Sequence[int], second: Sequence[int]) -> bool:
 def arrays_compatible_up_to_precision(first: Shape, second: Shape) -> bool:
     """Returns whether two arrays have agreeing sizes and the same type up to precision.
 
-    Both arrays may also be in buffers. The result is False for other shapes.
+    Either array may be in a buffer. The result is False for other shapes.
 
     Unlike `shapes.shape.compatible`, which accepts other shapes too, this function does not
     distinguish floating-point types.
@@ -293,7 +293,7 @@ def require_ascending_dimensions(dimensions: Sequence[int], rank: int, code: str
 def new_array(element_type: str, dimensions: Iterable[Bound], opcode: str) -> Shape:
     """Returns an array shape with the default layout.
 
-    Raises Violation if XLA cannot represent it.
+    Raises Violation if XLA cannot represent the shape.
     """
     sizes: list[int] = []
     marks: list[bool] = []
@@ -316,10 +316,10 @@ def with_bounds(shape: Shape, dimensions: Sequence[Bound]) -> Shape:
 
 
 def new_tuple(elements: Sequence[Shape], at: str, opcode: str) -> Shape:
-    """Returns a tuple shape; raises Violation for invalid arrays in it.
+    """Returns a tuple shape; raises Violation if it contains invalid arrays.
 
     XLA checks arrays only when inference creates a tuple. It checks neither arrays outside of
-    tuples nor the tuples that the opcode tuple creates.
+    tuples nor the elements of `tuple` instructions.
     """
     for element in elements:
         for leaf in element.leaves():
@@ -351,10 +351,10 @@ def _require_countable(element_type: str, sizes: Iterable[int], at: str, opcode:
 
 
 class ReducerRules(Record):
-    """The codes to report for the faults of a reducer.
+    """The codes to report for faults in a reducer.
 
-    The init values are the operands starting at `first_init`. If it is None, the reduced arrays
-    serve as init values.
+    The init values are the operands starting at `first_init`. If `first_init` is None, the reduced
+    arrays serve as init values.
     """
 
     parameters: str

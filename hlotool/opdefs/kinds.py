@@ -95,8 +95,8 @@ DESCRIPTIONS: dict[str, str] = {
     "DimLabels": "labels of lhs_rhs->result dimensions: b01f_01io->b01f",
     "SliceRanges": "[start:limit:stride] for each dimension: {[0:4], [2:8:2]}",
     "Computation": "name of a computation",
-    "ContinuedComputation": "name of the computation of the start; may be left out",
-    "Computations": "list of names of computations: {f, g}",
+    "ContinuedComputation": "name of the start's computation; may be left out",
+    "Computations": "list of computation names: {f, g}",
     "ShapeValue": "shape: f32[4,8]{1,0}",
     "Shapes": "list of shapes with layouts: {f32[4]{0}, s32[]}",
     "ReplicaGroups": "groups of devices: {{0,1},{2,3}}, [2,2]<=[4], or {} for a single group",
@@ -107,7 +107,7 @@ DESCRIPTIONS: dict[str, str] = {
     "Domain": 'domain: {kind="sharding", entry={replicated}, exit={maximal device=0}}',
     "Sharding": "sharding: {replicated} or {devices=[2,1]0,1}",
     "FrontendAttributes": 'names with strings or JSON: {key="value"}',
-    "Names": "list of names of instructions: {a, b}",
+    "Names": "list of instruction names: {a, b}",
     "Statistics": "numbers for visualization: {visualizing_index=0,name=1.5}",
     "Origin": 'names of the original instruction: {"add.3"}',
     "Metadata": 'origin of the instruction: {op_name="f" source_file="f.py" source_line=1}',
@@ -119,4 +119,7 @@ DESCRIPTIONS: dict[str, str] = {
     "DebugAttributes": "attributes for debugging",
     "BackendConfig": 'string or JSON for the backend: {"window_config":{}}',
 }
-"""Descriptions of the values of kinds, with examples. See `opdefs.codecs.enums` for others."""
+"""A description of the values of each kind, with examples.
+
+Enumerations are described in `opdefs.codecs.enums`.
+"""

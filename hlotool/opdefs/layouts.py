@@ -61,18 +61,18 @@ def _lasting(layout: Layout, same_type: bool) -> Layout:
 
 
 def check_kept_layout(op: OpDef, result: Shape, operands: Sequence[Shape], modes: VerifyModes) -> None:
-    """Raises Violation if result and operands have different layouts, but the op must keep them.
+    """Raises Violation if the op must keep the operands' layouts, but the result has another one.
 
-    Also raises it if an elementwise op moves data to or from the host.
+    Also raises Violation if an elementwise op moves data to or from the host.
     """
     if ORDER_KEPT in op.traits:
         require_kept_layout(result, operands, modes, is_elementwise=ELEMENTWISE in op.traits)
 
 
 def require_kept_layout(result: Shape, operands: Sequence[Shape], modes: VerifyModes, *, is_elementwise: bool = False) -> None:
-    """Raises Violation if the layout of the result differs from an operand of the same rank.
+    """Raises Violation if the result's layout differs from that of an operand of the same rank.
 
-    Also raises it if an elementwise op moves data to or from the host.
+    Also raises Violation if an elementwise op moves data to or from the host.
     """
     layout = result.layout
     if layout is None:
@@ -105,8 +105,9 @@ def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> N
     sizes = data_size(operand), data_size(result)
     if sizes[1] < sizes[0] and _is_late(modes):
         return
-    # Padding counts only on some targets. Unless the mode is set, the sizes need to agree only with
-    # or only without padding, since XLA's tests accept bitcasts between tiled and flat arrays.
+    # Sizes include padding only on some targets. Unless the mode is set, it is enough if the sizes
+    # are equal either with or without padding, since XLA's tests accept bitcasts between tiled and
+    # flat arrays.
     if sizes_differ(operand, result, data_size) and (modes.bitcast_may_differ_in_size or sizes_differ(operand, result)):
         raise Violation("L009", "shape", f"the operand has {count(sizes[0], 'byte')}, but the result has {sizes[1]}")
 

@@ -143,5 +143,8 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
 
 
 def _half_spectrum(length: int) -> int:
-    """Returns the length of the non-redundant half; division truncates toward zero as in C++."""
+    """Returns the length of the non-redundant half of a spectrum.
+
+    The division truncates toward zero, as in C++.
+    """
     return (length // 2 if length >= 0 else -(-length // 2)) + 1

@@ -1,4 +1,4 @@
-"""The modes of a verification: the options of XLA's verifier and a few more.
+"""Verification modes: the options of XLA's verifier and a few more.
 
 Op definitions and module-level rules read the modes. The command-line options and the keys of
 settings files are derived from the fields of `VerifyModes`.
@@ -27,8 +27,8 @@ class VerifyModes(Record):
     after optimization, and for TPUs, whose compiler leaves such instructions in place.
 
     `stage` is the stage of compilation that the module comes from: "before-opt" or "after-opt";
-    "auto" treats a scheduled module as optimized. Rules about code that optimization (W041, W042)
-    or partitioning (P036) leaves behind apply only after optimization. `target` names the backend
+    "auto" treats a scheduled module as optimized. Rules about code left behind by optimization
+    (W041, W042) or partitioning (P036) apply only after optimization. `target` names the backend
     for rules that depend on it; `devices` overrides the number of devices in the module's header.
 
     `names_unchanged` reports, as an error, an instruction whose name has changed since it was
@@ -44,13 +44,13 @@ class VerifyModes(Record):
     layout_sensitive: bool | None = option(None, "Also compare layouts; auto, the default: only after optimization.", "auto", enables=_LAYOUTS)
     layouts_kept: bool | None = option(
         None,
-        "Allow only copies to change layouts; auto, the default: with --layout-sensitive true.",
+        "Allow only copies to change layouts; auto, the default: only with --layout-sensitive true.",
         "auto",
         enables=("L008", "L015", "L016", "L017"),
     )
     allow_mixed_precision: bool | None = option(
         None,
-        "Allow float operands of different types; auto, the default: after optimization, in modules with tiles, and for TPUs.",
+        "Allow float operands of different types; auto, the default: after optimization, in modules with tiled layouts, and for TPUs.",
         "auto",
         disables=("T085",),
         concerns=("T003", "T020", "C022"),
@@ -63,7 +63,7 @@ class VerifyModes(Record):
     unbounded_dynamic: bool = option(False, "Allow unbounded dynamic dimensions.", disables=("T083",))
     collective_deadlocks: bool = option(False, "Report sends and receives that wait for each other.", enables=("A026", "A027"))
     check_replica_groups: bool = option(True, "Check replica groups (default).", enables=("P001", "P002", "P003", "P004", "P005", "P006", "P030"))
-    names_unchanged: bool = option(False, "Require scheduled instructions to have the names under which they were scheduled.", concerns=("A033",))
+    names_unchanged: bool = option(False, "Require scheduled instructions to keep the names under which they were scheduled.", concerns=("A033",))
     stage: str = option(
         "auto",
         "Stage of compilation; auto, the default, treats scheduled modules as optimized.",

@@ -25,5 +25,6 @@ MODULE_ATTRIBUTES: dict[str, AttributeSpec] = {
 }
 """Attributes by name. All are optional.
 
-They are printed if they differ from their defaults; entry_computation_layout is always printed.
+Apart from entry_computation_layout, which is always printed, attributes are printed only if they
+differ from their defaults.
 """

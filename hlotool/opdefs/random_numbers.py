@@ -42,8 +42,8 @@ def _work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, A
 def rng(*operands: Shape, distribution: RandomDistribution) -> Shape:
     """Generates random numbers with an unspecified generator.
 
-    rng_uniform numbers lie between two bounds; rng_normal numbers have a mean and a standard
-    deviation.
+    For rng_uniform, the operands are the bounds of the numbers; for rng_normal, the operands are
+    their mean and standard deviation.
 
         r = f32[4] rng(lo, hi), distribution=rng_uniform
     """

@@ -49,7 +49,7 @@ def _reducer_rules(first_init: int) -> ReducerRules:
 def _types_of_reducer(operands: tuple[Shape, ...], computation: ProgramShape, code: str, modes: VerifyModes) -> None:
     """Raises Violation if a parameter and its operand have different floating-point types.
 
-    Inference accepts such pairs.
+    Inference accepts different types.
     """
     if modes.allow_mixed_precision:
         return
@@ -70,7 +70,8 @@ def _verify_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[
 def _reduce_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
     """Counts the runs of the computation.
 
-    The first element for each result needs no run, since init values are assumed to be identities.
+    The first element that is combined into each result needs no run, since init values are assumed
+    to be identities.
     """
     kept = next(result.leaves())
     return Work(runs={"to_apply": elements(operands[0]) - elements(kept)})
@@ -128,13 +129,13 @@ def _reduce_window_work(result: Shape, operands: tuple[Shape, ...], attributes: 
     work=_reduce_window_work,
 )
 def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) -> Shape:
-    """Combines the elements at each position of a window with a function; skips padding and holes.
+    """Combines the elements in each window with a function; skips padding and holes.
 
     r = f32[4] reduce-window(f32[8] x, f32[] zero), window={size=2 stride=2}, to_apply=add
     """
     require(operands, "S013", "operands", "'reduce-window' takes at least 2 operands, got 0")
-    # XLA infers from operands 0 and 1 even if there are several inputs, so the shape of a variadic
-    # reduce-window must be written.
+    # XLA infers the shape from operands 0 and 1 even if there are several inputs, so the shape of a
+    # variadic reduce-window must be written.
     operand, init = operands[:2]
     array = array_operand(operand, "operand 0", "reduce-window")
     require_reducer(to_apply, "to_apply", "reduce-window", (init,), (array.element_type,), _reducer_rules(1))
@@ -161,10 +162,11 @@ def _select_and_scatter_work(result: Shape, operands: tuple[Shape, ...], attribu
 
 @op(traits=(ORDER_KEPT, EXPENSIVE), work=_select_and_scatter_work)
 def select_and_scatter(operand: Shape, source: Shape, init_value: Shape, *, window: Window = (), select: Computation, scatter: Computation) -> Shape:
-    """Selects one element in each window of the operand, and combines it with a source value.
+    """Selects one element in each window of the operand, and scatters a source value to its index.
 
-    `select` compares two elements of the window, and `scatter` combines the window's source value
-    with the selected one.
+    `select` compares two elements of the window. `scatter` combines the window's source value with
+    the element of the result at the index of the selected element. Each element of the result
+    starts as the init value.
 
         r = f32[4] select-and-scatter(f32[4] x, f32[2] s, f32[] zero), window={size=2 stride=2}, select=ge, scatter=add
     """
@@ -287,8 +289,9 @@ def _verify_scan(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
 def _same_scanned_type(first: Shape, second: Shape, modes: VerifyModes) -> bool:
     """Returns whether two element types may be used for the same value of a scan.
 
-    The types must be equal. However, in layout-sensitive mode with mixed precision, floats may
-    differ, since compilers that lower the precision leave such scans while layouts are assigned.
+    The types must be equal. However, in layout-sensitive mode with mixed precision, float types may
+    differ, since compilers that lower the precision leave scans with different types in place while
+    layouts are assigned.
     """
     is_mixed = modes.layout_sensitive and modes.allow_mixed_precision
     return first.element_type == second.element_type or bool(is_mixed and same_type_up_to_precision(first.element_type, second.element_type))
@@ -308,7 +311,7 @@ def _check_carries(to_apply: ProgramShape, num_carries: int, modes: VerifyModes)
 
 
 def _like_alone(expected: Shape, result: Shape) -> Shape:
-    """Returns the expected result in the form of the written one.
+    """Returns the expected result in the form of the written result.
 
     As in XLA, a single value may be written with or without a tuple, regardless of the form that
     the computation returns.
@@ -331,9 +334,9 @@ def scan(
 ) -> Shape:
     """Iterates along one dimension, calling a function at each step.
 
-    The function takes slices of the inputs and carried values, and returns outputs and new carried
-    values. The operands are the inputs followed by `num_carries` initial values. The result
-    consists of the stacked outputs and the final carried values.
+    The function takes a slice of each input, followed by the carried values, and returns outputs
+    and new carried values. The operands are the inputs followed by `num_carries` initial values.
+    The result consists of the stacked outputs and the final carried values.
 
         r = (f32[4], f32[]) scan(f32[4] x, f32[] zero), dimensions={0}, num_carries=1, is_associative=false, to_apply=f
     """
@@ -344,7 +347,7 @@ def scan(
 def _scanned(along: Shape, at: str, dimension: int, num_carries: int, body: Shape) -> Shape:
     """Returns the result of a scan: the results of the body, with the outputs stacked.
 
-    The number of steps is the size of `along`, which is an input or an output, in this dimension.
+    The number of steps is the size of the given dimension in `along`, an input or an output.
     """
     array = array_operand(along, at, "scan")
     outputs = len(body.elements) - num_carries if body.is_tuple else num_carries == 0

@@ -187,8 +187,8 @@ def bitcast(operand: Shape) -> Shape:
 def _keeps_element_type(opcode: str) -> Verify:
     """Returns the constraint that the result has the operand's element type.
 
-    It applies to ops that move elements. For these, inference checks everything except the element
-    type.
+    The constraint applies to ops that move elements. For these ops, inference checks everything
+    except the element type.
     """
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -216,8 +216,8 @@ def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     order = operand.layout.minor_to_major
     known = all(0 <= dimension < rank for dimension in order)
     require(known, "L003", "operand 0", f"the layout of operand 0 of 'transpose' names dimensions that the operand does not have: {operand}")
-    # The result has the same order in memory as the operand. As in XLA, split configurations keep
-    # their dimension numbers.
+    # The elements of the result have the same order in memory as those of the operand. As in XLA,
+    # split configurations keep their dimension numbers.
     position = {dimension: k for k, dimension in enumerate(dimensions)}
     return shape.with_layout(replace(operand.layout, minor_to_major=tuple(position[dimension] for dimension in order)))
 

@@ -1,7 +1,7 @@
 """Opcodes that name or group values: parameter, constant, tuple and get-tuple-element.
 
 The number of a parameter and the literal of a constant are not attributes, since they are written
-in the operand parentheses.
+in the parentheses after the opcode.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ copyreg.pickle(OpDef, _by_name)
 
 
 def definition_of(name: str) -> OpDef:
-    """Returns the definition of an opcode, or a definition from `unknown_op` if it is unknown.
+    """Returns the definition of an opcode; for an unknown opcode, a definition from `unknown_op`.
 
     >>> definition_of("zork")
     <op zork>

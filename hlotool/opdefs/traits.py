@@ -1,7 +1,7 @@
 """Traits of opcodes. The definition of each opcode lists its traits.
 
 Rules, analyses and the interpreter query traits instead of opcodes, so they need no changes for a
-new opcode. Relations between opcodes, and algebraic properties, are slots of `opdefs.base.OpDef`.
+new opcode. Slots of `opdefs.base.OpDef` describe relations between opcodes and special elements.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ XLA's layout assignment inserts copies instead of changing the layout.
 PRECISION_KEPT = "precision-kept"
 """The result has the inferred element type, even if the verifier allows mixed precision."""
 ACCUMULATED = "accumulated"
-"""The element type of the result may differ from the operands', to accumulate products."""
+"""The result may have a different element type, in which the products are accumulated."""
 SHAPE_GUESSED = "shape-guessed"
 """The shape that the parser infers may differ from the one that the verifier requires."""
 HOLDS_BUFFERS = "holds-buffers"
@@ -88,7 +88,7 @@ NONDETERMINISTIC = "nondeterministic"
 COMMUNICATES = "communicates"
 """Waits for other devices or for the host."""
 COLLECTIVE = "collective"
-"""All devices of a group exchange data or, for a start, begin to do so."""
+"""All devices of a group exchange data or, if the opcode is a start, begin to exchange it."""
 TRANSFER = "transfer"
 """Begins to move data through a channel, between devices or between a device and the host."""
 HOST_QUEUE = "host-queue"
@@ -103,12 +103,12 @@ CHEAP = "cheap"
 EXPENSIVE = "expensive"
 """Takes so much time that it should be computed only once, for example outside of a loop."""
 FOLDABLE = "foldable"
-"""Compilers fold it if its operands are constants; the result is not much larger than they are."""
+"""Compilers fold it if its operands are constants; the result is not much larger than these."""
 
 # ---- relations between operands and result ------------------------------------------------------
 
 TRANSCENDENTAL = "transcendental"
-"""Needs many arithmetic operations; counted separately, as in XLA's HloCostAnalysis."""
+"""Needs many arithmetic operations; runs are counted separately, as in XLA's HloCostAnalysis."""
 STRUCTURAL = "structural"
 """Names, groups or unpacks values without computing anything."""
 VIEW = "view"
@@ -133,7 +133,7 @@ FORWARDS = "forwards"
 RETURNS = "returns"
 """The operands become parameters of the called computation, and its result is the op's result."""
 RANDOM_STATE = "random-state"
-"""Takes or returns a random number generator's state, in which 64-bit integers are intended."""
+"""Takes or returns the state of a random number generator, where 64-bit integers are intended."""
 DEVICE_ID = "device-id"
 """Returns a different value on each device."""
 
@@ -174,9 +174,9 @@ COMMUTATIVE = "commutative"
 ASSOCIATIVE = "associative"
 """The grouping of repeated applications makes no difference, except for the rounding of floats."""
 IDEMPOTENT = "idempotent"
-"""Another application changes nothing: f(f(x)) = f(x), or g(x, x) = x."""
+"""A second application changes nothing: f(f(x)) = f(x), or g(x, x) = x."""
 INVOLUTION = "involution"
-"""Two applications return the operand, bit for bit."""
+"""Applying the op twice returns the operand, bit for bit."""
 
 _IMPLIED: dict[str, tuple[str, ...]] = {
     ELEMENTWISE: (ORDER_KEPT, FOLDABLE),

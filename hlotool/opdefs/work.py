@@ -24,7 +24,7 @@ class Work(NamedTuple):
 
 
 WorkOf = Callable[[Shape, tuple[Shape, ...], Mapping[str, Any]], Work]
-"""Returns the work of an instruction with the given result, operands and attributes.
+"""A function that returns the work of an instruction, given its result, operands and attributes.
 
 The work of called computations is not included.
 """

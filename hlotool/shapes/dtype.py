@@ -1,6 +1,6 @@
-"""The element types, one row each.
+"""The table of element types.
 
-The floating-point rows follow the definitions of ml_dtypes and XLA. `interp/dtypes.py` maps element
+The floating-point rows follow the definitions in ml_dtypes and XLA. `interp/dtypes.py` maps element
 types to NumPy dtypes.
 """
 
@@ -39,7 +39,7 @@ class ElementType(Record):
 
     @property
     def stored_bits(self) -> int:
-        """The number of bits of memory for an element: 8 for types of 6 bits, `bits` for others."""
+        """The number of bits that an element takes in memory: 8 for 6-bit types, or else `bits`."""
         return 1 << (self.bits - 1).bit_length()
 
     @property

@@ -1,7 +1,7 @@
-"""Checks whether a text is JSON.
+"""Checks whether a string is JSON.
 
-The parser of the standard library is not used: its import would slow down each verification, and it
-is recursive, so that deeply nested values exceed the recursion limit.
+The standard library's parser is not used: its import would slow down each verification, and since
+it is recursive, deeply nested values would exceed the recursion limit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CLOSES = {"{": "}", "[": "]"}
 
 
 def json_error_offset(text: str) -> int:
-    """Returns the offset of the first character that is invalid in JSON, or -1 if the text is JSON.
+    """Returns the offset of the first character that is invalid in JSON; -1 if the text is valid.
 
     >>> json_error_offset('{"a": [1, true]}'), json_error_offset('{"a":}')
     (-1, 5)
@@ -60,7 +60,7 @@ def _skip(text: str, position: int) -> int:
 
 
 def _key(text: str, position: int, open_brackets: list[str]) -> tuple[int, bool]:
-    """Reads the key of the next value if it is in an object.
+    """Reads the key of the next value if that value is in an object.
 
     Returns the offset after the key, and whether the key and its colon are valid.
     """

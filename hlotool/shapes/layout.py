@@ -75,9 +75,9 @@ def default_layout(rank: int) -> Layout:
 
 
 def is_implicit_layout(layout: Layout | None, rank: int) -> bool:
-    """Returns whether the layout is not written in the text.
+    """Returns whether the layout was left out of the text.
 
-    Compares by identity: an implicit layout is the object that `default_layout` returns.
+    Compares by identity: a layout that was left out is the object that `default_layout` returns.
 
     >>> is_implicit_layout(default_layout(2), 2), is_implicit_layout(Layout((1, 0)), 2)
     (True, False)
@@ -88,7 +88,7 @@ def is_implicit_layout(layout: Layout | None, rank: int) -> bool:
 def is_valid_layout(layout: Layout, sizes: tuple[int, ...]) -> bool:
     """Returns whether XLA accepts the layout for an array of these sizes in a tuple.
 
-    XLA does not check the layouts of other arrays.
+    XLA does not check the layouts of arrays outside of tuples.
     """
     order, rank = layout.minor_to_major, len(sizes)
     if sorted(order) != list(range(rank)) or layout.index_type is not None or layout.pointer_type is not None:

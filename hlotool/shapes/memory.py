@@ -35,7 +35,7 @@ def data_size(shape: Shape) -> int:
 
 
 def stored_size(shape: Shape) -> int:
-    """Returns the size of an array in memory in bytes, with padding of tiles and at the end.
+    """Returns the size of an array in memory in bytes, with tile padding and padding at the end.
 
     >>> from hlotool.shapes.layout import Layout
     >>> from hlotool.shapes.shape import array_shape
@@ -57,8 +57,8 @@ def sizes_differ(first: Shape, second: Shape, measure: Callable[[Shape], int] = 
     """Returns whether two arrays have different sizes on all targets.
 
     Targets store the actual sizes of dynamic dimensions in different ways. So dynamic arrays can
-    only be compared if they have the same rank, and a static array only differs from a dynamic one
-    if it is smaller.
+    only be compared if they have the same rank, and a static array is known to differ from a
+    dynamic array only if it is smaller.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> dynamic = array_shape("f32", (3,), dynamic=(True,))
@@ -86,7 +86,7 @@ def array_bytes(shape: Shape) -> int:
 
 
 def format_bytes(count: int) -> str:
-    """Writes a size in bytes in the largest unit that fits.
+    """Returns a size in bytes as text, in the largest unit that fits.
 
     >>> format_bytes(512), format_bytes(3 << 29)
     ('512 B', '1.5 GiB')
@@ -98,7 +98,7 @@ def format_bytes(count: int) -> str:
 
 
 def tiled_sizes(sizes: list[int], tile: Sequence[int]) -> list[int]:
-    """Tiles the last dimensions of `sizes`, which begin with the most major dimension.
+    """Tiles the last dimensions of `sizes`, a list that begins with the most major dimension.
 
     Returns the dimensions that are not tiled, the numbers of tiles, and the sizes of a tile.
 
@@ -159,10 +159,10 @@ def _strided(shape: Shape) -> _Run:
 
 
 def _matching_runs(first: _Run, second: _Run) -> list[tuple[_Run, _Run]]:
-    """Returns the shortest pairs of runs, one of each side, with the same number of elements."""
+    """Returns the shortest pairs of runs, one from each list, with the same number of elements."""
     runs: list[tuple[_Run, _Run]] = []
     i = j = 0
-    # Both sides have the same number of elements, so they end together.
+    # Both lists have the same number of elements, so they end together.
     while i < len(first):
         start, other = i, j
         a, b = first[i][0], second[j][0]
@@ -181,7 +181,7 @@ def _matching_runs(first: _Run, second: _Run) -> list[tuple[_Run, _Run]]:
 def _is_same_run(first: _Run, second: _Run) -> bool:
     """Returns whether two matching runs have their elements at the same offsets.
 
-    Both must be contiguous and have the same smallest stride.
+    They do if both are contiguous and have the same smallest stride.
     """
     return all(_is_contiguous(run) for run in (first, second)) and first[-1][1] == second[-1][1]
 

@@ -1,7 +1,7 @@
 """The origin of instructions in a program: `metadata={...}` and the stack frame tables.
 
-Both are stored as canonical text and decoded on demand. The regular expressions here read only that
-canonical form.
+Metadata and tables are stored as canonical text and decoded on demand. The regular expressions here
+read only the canonical form.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["FileLocation", "Metadata", "StackFrame", "StackTables", "decode_meta
 class Metadata(Record):
     """The fields of XLA's OpMetadata in printed order.
 
-    Zero or empty means absent, except for the payload, which may be empty.
+    A field that is zero or empty is absent, except for the payload, which may be empty.
     """
 
     op_type: str = ""
@@ -54,7 +54,7 @@ class Metadata(Record):
 
     @property
     def is_printed_by_xla(self) -> bool:
-        """True if XLA prints the metadata; it drops metadata without any of these fields."""
+        """True if XLA prints the metadata; XLA drops metadata that has none of the fields below."""
         return bool(
             self.op_type or self.op_name or self.source_file or self.scheduling_name or self.stack_frame_id or self.metadata_payload is not None
         )
@@ -64,7 +64,7 @@ _FIELD = re.compile(r'([a-z_]++)=(?:"((?:[^"\\]++|\\.)*+)"|\{([0-9,]*+)\}|(-?[0-
 
 
 def decode_metadata(text: str) -> Metadata:
-    """Decodes a canonical metadata text.
+    """Decodes the canonical text of metadata.
 
     >>> decode_metadata('{op_name="a/b" source_line=3}').source_line
     3
@@ -81,7 +81,7 @@ def decode_metadata(text: str) -> Metadata:
 
 
 class FileLocation(Record):
-    """A range of lines and columns in a file and a function, given by row numbers in the tables."""
+    """A range of lines and columns in a file and a function, which are given by their row numbers."""
 
     file_name_id: int
     function_name_id: int

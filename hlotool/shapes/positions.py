@@ -1,7 +1,7 @@
 """Dimension numbers, and conversions between indices of elements and their positions in memory.
 
-XLA's documentation calls these utilities ShapeUtil, LayoutUtil and IndexUtil. The padding of
-layouts by `padded_dimensions` was in use from 2018 to 2020; today layouts have tiles.
+XLA's documentation calls these utilities ShapeUtil, LayoutUtil and IndexUtil. From 2018 to 2020,
+layouts were padded by `padded_dimensions`; today, they have tiles.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def true_rank(shape: Shape) -> int:
 def dimension_number(number: int, rank: int) -> int:
     """Normalizes a dimension number that may count from the end: -1 is the last dimension.
 
-    Raises HlotoolError if it is out of range.
+    Raises HlotoolError if the number is out of range.
 
     >>> dimension_number(-2, 3), dimension_number(0, 3)
     (1, 0)
@@ -82,7 +82,7 @@ def multi_indices(shape: Shape) -> Iterator[tuple[int, ...]]:
 def linear_index(shape: Shape, index: Sequence[int]) -> int:
     """Returns the position of an element in memory, counted in elements, including tile padding.
 
-    Raises HlotoolError if the index has another rank or is out of range.
+    Raises HlotoolError if the index does not have the array's rank or is out of range.
 
     >>> from hlotool.shapes.layout import Layout
     >>> linear_index(array_shape("f32", (2, 3), layout=Layout((0, 1))), (1, 2))
@@ -129,8 +129,8 @@ def memory_order(shape: Shape, values: Sequence[Value], padded_dimensions: Seque
     """Reorders the values of an array from row-major order to memory order.
 
     With `padded_dimensions`, the array is padded at the high end to these sizes with
-    `padding_value`. Raises HlotoolError if the number of values is wrong, or if these sizes are
-    smaller than the array's.
+    `padding_value`. Raises HlotoolError if the number of values is wrong, or if a padded size is
+    smaller than the array's size.
 
     >>> from hlotool.shapes.layout import Layout
     >>> "".join(memory_order(array_shape("u8", (2, 3), layout=Layout((0, 1))), "abcdef", [3, 5], "0"))
@@ -166,7 +166,9 @@ def _padded(shape: Shape, sizes: Sequence[int]) -> Shape:
     if not len(sizes):
         return shape
     if len(sizes) != shape.rank or any(new < old for new, old in zip(sizes, shape.dimensions, strict=False)):
-        raise HlotoolError(f"padded_dimensions {list(sizes)} must have a size for each dimension of {shape.text_without_layout}, at least as large")
+        raise HlotoolError(
+            f"padded_dimensions {list(sizes)} must have a size for each dimension of {shape.text_without_layout}, at least as large as the dimension"
+        )
     return array_shape(shape.element_type, tuple(sizes), layout=shape.layout)
 
 
@@ -203,9 +205,9 @@ def _unraveled(sizes: Sequence[int], linear: int) -> list[int]:
 
 
 def _tile_groups(count: int, tile: Sequence[int]) -> Iterator[tuple[list[int], int | None]]:
-    """Yields the runs of dimensions that a tile combines, each with its part of the tile.
+    """Yields the runs of dimensions that are combined by a tile, each with the run's tile size.
 
-    The last run has no part (None) and may be empty.
+    The last run has no tile size (None) and may be empty.
     """
     run: list[int] = []
     for k, part in enumerate(tile, count - len(tile)):

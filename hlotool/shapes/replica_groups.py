@@ -1,6 +1,6 @@
 """Replica groups: the groups of devices that take part in a collective.
 
-They are lists, a transposed iota, or axes of a mesh.
+The groups are written as lists, as a transposed iota, or as axes of a mesh.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ReplicaGroups(Record):
         return bool(self.lists) or self.tile is not None or self.mesh is not None
 
     def to_text(self, *, exact: bool = True) -> str:
-        """Returns the text; with `exact=False` as XLA prints it, with axis names not escaped."""
+        """Returns the text; with `exact=False`, the text that XLA prints, with raw axis names."""
         if self.tile is not None:
             return self.tile.text
         if self.mesh is not None:
@@ -75,7 +75,7 @@ class ReplicaGroups(Record):
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """Returns all groups as tuples of ids.
 
-        Raises Violation P030 if an iota does not have as many ids as its groups, or if there are
+        Raises Violation P030 if the ids of an iota do not fill its groups exactly, or if there are
         more than MAX_DEVICES ids.
         """
         if self._groups is None:
@@ -107,8 +107,8 @@ class ReplicaGroups(Record):
     def _split_axes(self) -> tuple[list[list[int]], list[int]]:
         """Returns the sizes into which each axis is split, and the dimensions that form the groups.
 
-        The latter are numbers of the resulting dimensions. As in XLA, an axis of which a single
-        part is used is split into three, of which the first or the last may have size one.
+        The dimensions are numbered after all axes are split. As in XLA, an axis with only one used
+        part is split into three dimensions, the first or last of which may have size one.
         """
         assert self.mesh is not None
         parts_of: dict[int, list[AxisRef]] = {}
@@ -158,7 +158,7 @@ def _lists_text(lists: Sequence[Sequence[int]]) -> str:
 
 
 def _letters(number: int) -> str:
-    """Writes a number in letters: a, b, ..., z, aa, ab, ...; empty for -1."""
+    """Returns a number in letters: a, b, ..., z, aa, ab, ...; for -1, the empty string."""
     out = ""
     while number >= 0:
         out = chr(ord("a") + number % 26) + out

@@ -92,8 +92,8 @@ class Shape(Record):
         return self.text
 
     def __hash__(self) -> int:
-        # Cached, because tuples may have thousands of leaves. An explicit stack, because they may
-        # nest deeper than Python's recursion limit.
+        # Cached, because tuples may have thousands of leaves. Uses an explicit stack, because
+        # tuples may be nested more deeply than Python's recursion limit allows.
         if not self._hash:
             stack = [self]
             while stack:
@@ -147,11 +147,11 @@ class Shape(Record):
 
     @property
     def tree_size(self) -> int:
-        """The number of shapes in this one, including itself; repeated shapes count repeatedly."""
+        """The number of shapes in this shape, including itself; repetitions are counted."""
         return self._counted()[1] if self.elements else 1
 
     def _counted(self) -> tuple[int, int]:
-        """Returns the numbers of leaves and of shapes of a tuple or a buffer, which are cached."""
+        """Returns the number of leaves and the number of shapes in a tuple or buffer; cached."""
         stack = [self]
         while self._counts is None:
             shape = stack.pop()
@@ -172,8 +172,8 @@ class Shape(Record):
         """
         if self.element_type != "tuple":
             return iter((self,))
-        # Cached, because many rules need them. A tuple of a single tuple has the same leaves as
-        # that.
+        # Cached, because many rules need the leaves. A tuple whose only element is a tuple has the
+        # same leaves as that element.
         inner = self
         while inner._leaves is None and len(inner.elements) == 1 and inner.elements[0].is_tuple:
             inner = inner.elements[0]
@@ -202,7 +202,8 @@ class Shape(Record):
 def _text(root: Shape, *, layouts: bool) -> str:
     if not root.elements and root.element_type != "tuple":
         return _leaf_text(root, layouts)
-    # An explicit stack, because tuples may nest deeper than Python's recursion limit.
+    # Uses an explicit stack, because tuples may be nested more deeply than Python's recursion limit
+    # allows.
     out: list[str] = []
     stack: list[Shape | str] = [root]
     while stack:
@@ -284,10 +285,10 @@ def compatible(first: Shape, second: Shape) -> bool:
 
 
 def is_prefix(part: Shape, whole: Shape, same: Callable[[Shape, Shape], bool] = compatible) -> bool:
-    """Returns whether a shape is a prefix of another one, as in XLA's ShapeUtil::IsPrefix.
+    """Returns whether a shape is a prefix of another shape, as in XLA's ShapeUtil::IsPrefix.
 
-    That is the other shape itself, or a tuple of prefixes of its first elements. `()` is a prefix
-    of any shape.
+    A shape is a prefix of itself. A tuple of prefixes of the first elements of another tuple is a
+    prefix of that tuple. `()` is a prefix of any shape.
 
     >>> number = array_shape("f32")
     >>> is_prefix(tuple_shape([number]), tuple_shape([number, number])), is_prefix(number, tuple_shape([number])), is_prefix(tuple_shape(()), number)
@@ -305,7 +306,7 @@ def is_prefix(part: Shape, whole: Shape, same: Callable[[Shape, Shape], bool] = 
 
 
 def _sizes_match(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    """Returns whether the sizes are equal; an unbounded size equals any other."""
+    """Returns whether the sizes are equal; an unbounded size equals any size."""
     return len(first) == len(second) and all(x == y or UNBOUNDED in (x, y) for x, y in zip(first, second, strict=True))
 
 
@@ -326,7 +327,7 @@ def indexed_leaves(shape: Shape) -> Iterator[tuple[tuple[int, ...], Shape]]:
     [(0,), (1, 0)]
     """
     # A single path is updated, because copies at each level would take quadratic time in deep
-    # tuples. Its numbers are those of the next elements.
+    # tuples. It contains the numbers of the elements to visit next.
     path: list[int] = []
     stack: list[Iterator[Shape]] = [iter((shape,))]
     while stack:
@@ -349,10 +350,10 @@ def indexed_leaves(shape: Shape) -> Iterator[tuple[tuple[int, ...], Shape]]:
 def with_default_order(root: Shape) -> Shape:
     """Returns the shape with the default dimension order in all arrays.
 
-    Tiles and other parts of layouts stay.
+    Tiles and other parts of layouts are unchanged.
     """
-    # Post-order with an explicit stack. `finished` has the new shapes whose tuples are not finished
-    # yet.
+    # Visits shapes in post-order with an explicit stack. `finished` contains the new shapes whose
+    # enclosing tuples are not finished yet.
     stack: list[tuple[Shape, bool]] = [(root, False)]
     finished: list[Shape] = []
     while stack:

@@ -43,9 +43,9 @@ class _Metadata(Protocol):
 
 
 class AxisRef(Record):
-    """An axis of a mesh, by number, or a part of one, like Shardy's sub-axes.
+    """An axis of a mesh, given by its number, or a part of such an axis, like Shardy's sub-axes.
 
-    `'a':(2)4` has `pre_size` 2 and `size` 4.
+    The part `'a':(2)4` has `pre_size` 2 and `size` 4.
     """
 
     axis: int
@@ -62,19 +62,22 @@ class AxisRef(Record):
         return self.pre_size * self.size
 
     def extent(self, mesh: Mesh) -> int:
-        """Returns the number of devices along the axis or its part."""
+        """Returns the number of devices along the axis or part."""
         return self.size or mesh.sizes[self.axis]
 
     def covers(self, part: AxisRef) -> bool:
-        """Returns whether this axis or part contains `part`, which must not cross its ends."""
+        """Returns whether this axis or part contains `part`.
+
+        `part` must not cross the ends of this axis or part.
+        """
         return self.axis == part.axis and self.pre_size <= part.pre_size and (not self.size or part.pre_size < self.next_pre_size)
 
     def can_join(self, following: AxisRef) -> bool:
-        """Returns whether two parts are adjacent on one axis, so they must be written as one."""
+        """Returns whether two parts are adjacent on one axis, and so must be written as one part."""
         return self.axis == following.axis and self.next_pre_size == following.pre_size
 
     def can_coexist(self, other: AxisRef) -> bool:
-        """Returns whether the parts are disjoint and the axis can be split into both of them."""
+        """Returns whether the parts are disjoint and one split of the axis can yield both parts."""
         if self.axis != other.axis:
             return True
         if not self.size or not other.size:
@@ -105,7 +108,7 @@ class Mesh(Record):
         return TileAssignment(self.sizes, IotaDevices((self.size,), (0,)) if self.devices is None else self.devices)
 
     def to_text(self, *, exact: bool = True) -> str:
-        """Returns the text; with `exact=False` as XLA prints it, with axis names not escaped."""
+        """Returns the text; with `exact=False`, the text that XLA prints, with raw axis names."""
         axes = ",".join(f"{_quote_axis(name, exact)}={size}" for name, size in zip(self.names, self.sizes, strict=True))
         if self.devices is None:
             return f"mesh[{axes}]"
@@ -116,13 +119,13 @@ class Mesh(Record):
         return separator.join(_quote_axis(self.names[ref.axis], exact) + (f":({ref.pre_size}){ref.size}" if ref.size else "") for ref in axes)
 
     def contains_all(self, axes: Sequence[AxisRef]) -> bool:
-        """Returns whether `axes` are all axes in order; axes of size one may be missing."""
+        """Returns whether `axes` contains all axes in order; axes of size one may be missing."""
         numbers = [ref.axis for ref in axes]
         required = {axis for axis, size in enumerate(self.sizes) if size != 1}
         return all(ref.is_whole for ref in axes) and numbers == sorted(set(numbers)) and required.issubset(numbers)
 
     def split(self, axes: Iterable[AxisRef]) -> list[AxisRef]:
-        """Returns the smallest parts into which `axes` split all axes of the mesh, in order."""
+        """Splits all axes of the mesh at the ends of `axes`, and returns the parts in order."""
         cuts: list[set[int]] = [{1, size} for size in self.sizes]
         for ref in axes:
             if ref.size:
@@ -153,8 +156,8 @@ class DimensionSharding(Record):
 class NamedSharding(Record):
     """The mesh axes that split each dimension: `mesh['x'=2,'y'=4], [{'x'}, {}], replicated={'y'}`.
 
-    `reduction` is "max" or "min" if that operation combines unreduced axes instead of a sum, which
-    newer versions of XLA support.
+    Unreduced axes are combined by a sum or, if `reduction` is "max" or "min", by that operation.
+    Only newer versions of XLA support the latter.
     """
 
     mesh: Mesh
@@ -174,7 +177,7 @@ class NamedSharding(Record):
         return tuple(prod(ref.extent(self.mesh) for ref in dimension.axes) for dimension in self.dimensions)
 
     def to_text(self, *, exact: bool = True) -> str:
-        """Returns the text without braces and metadata; with `exact=False` as XLA prints it."""
+        """Returns the text without braces and metadata; with `exact=False`, as XLA prints it."""
         return f"{self.mesh.to_text(exact=exact)}, {self._axes_text(exact)}"
 
     def _axes_text(self, exact: bool) -> str:
@@ -230,7 +233,9 @@ class NamedSharding(Record):
 
 
 class Sharding(Record):
-    """The devices that hold the parts of a value; `tiled` and `tuple_sharding` make these kinds.
+    """The devices that hold the parts of a value.
+
+    `tiled` and `tuple_sharding` create shardings of the kinds "tiled" and "tuple".
 
     `kind` is "replicated", "maximal" (everything on `device`), "maximal_mesh" (the same, written as
     a mesh), "manual", "unknown", "unreduced", "tiled" (by `tile`, whose last dimensions have the
@@ -270,7 +275,7 @@ class Sharding(Record):
         return self._hash
 
     def to_text(self, *, exact: bool = True, metadata: bool = True) -> str:
-        """Returns the text; with `exact=False` byte for byte as XLA prints it.
+        """Returns the text; with `exact=False`, byte for byte as XLA prints it.
 
         XLA cannot read some of the shardings that it prints.
         """
@@ -297,7 +302,7 @@ class Sharding(Record):
             return self.kind
         tile, subgroups = self.tile, self.subgroups
         if exact and not tile.dimensions:
-            # XLA prints `devices=[]` if all subgroups have size one, but cannot read it.
+            # XLA prints `devices=[]` if all subgroups have size one, but cannot read this back.
             tile, subgroups = tile.with_dimensions((1, 1)), ("manual", "replicated")
         elif exact and subgroups == ("unreduced",) and tile.dimensions[-1] == tile.size and not tile.is_miscounted:
             # XLA drops the second subgroup. Without it, the text would be read as `{unreduced}`.
@@ -307,9 +312,10 @@ class Sharding(Record):
         return f"devices={tile.text}" + (f" last_tile_dims={{{', '.join(subgroups)}}}" if subgroups else "")
 
     def completed(self) -> Sharding:
-        """Returns the sharding with a miscounted device list truncated or extended, as in XLA.
+        """Returns the sharding with a device list of the right length.
 
-        Before this is called, the list is as in the text, so that the verifier can report it.
+        As in XLA, a list of another length is truncated or extended. It remains as written until
+        this function is called, so that the verifier can report it.
         """
         if self.tile is None or not self.tile.is_miscounted:
             return self
@@ -317,9 +323,10 @@ class Sharding(Record):
         return replace(tiled(tile, self.subgroups), shard_group=self.shard_group, metadata=self.metadata)
 
     def as_tiled(self) -> Sharding:
-        """Returns the tiled sharding that is equivalent to a named one, or others unchanged.
+        """Returns the tiled sharding that is equivalent to a named sharding.
 
-        Miscounted device lists are completed, and `maximal_mesh` becomes `maximal`.
+        For other shardings, device lists of the wrong length are completed, and `maximal_mesh`
+        becomes `maximal`.
         """
         if self.kind == "maximal_mesh":
             return replace(self, kind="maximal")
@@ -356,7 +363,7 @@ class Sharding(Record):
     def num_devices(self) -> int:
         """The number of tiles or of devices in the mesh.
 
-        It is 1 for maximal shardings, 0 if no devices are named, and the maximum of all elements
+        It is 1 for maximal shardings, 0 if no devices are named, and the maximum over all elements
         for a tuple.
         """
         if self.is_tuple:
@@ -373,7 +380,7 @@ REPLICATED = Sharding("replicated")
 
 
 def tuple_sharding(elements: Iterable[Sharding]) -> Sharding:
-    """Returns the sharding of a tuple; `elements` has one for each leaf, also of nested tuples.
+    """Returns the sharding of a tuple; `elements` contains a sharding for each leaf at any depth.
 
     >>> tuple_sharding([REPLICATED, Sharding("manual")]).text
     '{{replicated}, {manual}}'
@@ -385,10 +392,10 @@ def tiled(tile: TileAssignment, subgroups: Sequence[str] = ()) -> Sharding:
     """Returns a tiled sharding in XLA's normal form.
 
     `subgroups` has the types of the last dimensions of `tile`. XLA merges the dimensions of
-    subgroups of one type, drops those of size one, sorts them by type with "replicated" last, and
-    sorts the devices in a replicated subgroup. A single tile becomes a replicated, manual or
-    unreduced sharding. Raises Violation S017 if there are more subgroups than dimensions, or if a
-    dimension is not positive.
+    subgroups with the same type, drops dimensions of size one, sorts the rest by type with
+    "replicated" last, and sorts the devices in a replicated subgroup. A single tile becomes a
+    replicated, manual or unreduced sharding. Raises Violation S017 if there are more subgroups than
+    dimensions, or if a dimension is not positive.
 
     >>> from hlotool.shapes.tiles import iota_devices
     >>> tiled(TileAssignment((2, 2), iota_devices((4,))), ("manual", "manual")).text
@@ -432,13 +439,16 @@ def expand(sharding: Sharding, leaf_count: int) -> Sharding:
 
 @lru_cache(maxsize=256)
 def _repeated(sharding: Sharding, times: int) -> Sharding:
-    """Returns a cached tuple sharding: thousands of short lines may have long tuple results."""
+    """Returns a tuple sharding that repeats one sharding.
+
+    It is cached, because thousands of short lines may have long tuples as results.
+    """
     return tuple_sharding((sharding,) * times)
 
 
 def check_against_shape(sharding: Sharding, shape: Shape) -> Sharding:
     """Returns the sharding of an instruction of this shape: expanded if the shape is a tuple.
 
-    Like XLA's parser, does not check ranks and the number of elements of a tuple sharding.
+    Like XLA's parser, does not check ranks or the number of elements of a tuple sharding.
     """
     return expand(sharding, sum(1 for _ in shape.leaves())) if shape.is_tuple else sharding

@@ -1,6 +1,6 @@
-"""Strings of the text format: C escapes, raw dictionaries, and whitespace and comments around them.
+"""Strings in the text format: C escapes, raw dictionaries, and whitespace and comments around them.
 
-Values are str; bytes that are not UTF-8 are represented by surrogate escapes.
+Values are str; bytes that are not valid UTF-8 are represented by surrogate escapes.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def unquote(token: str) -> str:
 
 
 def escape(value: str) -> str:
-    r"""Adds C escapes like XLA: bytes other than printable ASCII become three octal digits.
+    r"""Adds C escapes as XLA does: bytes other than printable ASCII become three octal digits.
 
     >>> escape("it's é")
     "it\\'s \\303\\251"

@@ -1,6 +1,6 @@
 """Assignments of devices to tiles in XLA's normal form: lists or transposed iotas.
 
-An example of the latter is `[4,2]<=[2,4]T(1,0)`.
+An example of a transposed iota is `[4,2]<=[2,4]T(1,0)`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from hlotool.record import Record, replace
 __all__ = ["MAX_DEVICES", "IotaDevices", "TileAssignment", "integers_text", "iota_devices"]
 
 MAX_DEVICES = 1 << 24
-"""The longest list of devices to which an iota is expanded.
+"""The length of the longest device list to which an iota is expanded.
 
-A limit is necessary, because a short text such as `[1000000000]<=[1000000000]` may stand for a long
-list.
+A limit is necessary, because a short text such as `[1000000000]<=[1000000000]` may stand for a very
+long list.
 """
 
 
@@ -133,8 +133,9 @@ class IotaDevices(Record):
 def iota_devices(reshape: Sequence[int], permutation: Sequence[int] = (0,)) -> IotaDevices:
     """Returns an iota in XLA's normal form.
 
-    It has no dimensions of size one, and adjacent dimensions that stay adjacent are joined. Raises
-    Violation P026 if `permutation` is not a permutation, or if a product of sizes exceeds 64 bits.
+    The normal form has no dimensions of size one, and adjacent dimensions that stay adjacent after
+    the transposition are joined. Raises Violation P026 if `permutation` is not a permutation, or if
+    a product of sizes exceeds 64 bits.
 
     >>> iota_devices((1, 8), (1, 0)).text, iota_devices((3, 4, 5), (1, 2, 0)).text
     ('[8]', '[3,20]T(1,0)')
@@ -146,7 +147,7 @@ def iota_devices(reshape: Sequence[int], permutation: Sequence[int] = (0,)) -> I
         kept = {old: new for new, old in enumerate(k for k, size in enumerate(sizes) if size != 1)}
         if len(kept) != len(sizes):
             moved = [kept[k] for k in order if k in kept]
-            # If an invalid permutation leaves too few entries, XLA reads old entries of its array.
+            # If an invalid permutation leaves too few entries, XLA reads stale entries of its array.
             order = (moved + order[len(moved) :])[: len(kept)]
             sizes = [sizes[k] for k in kept]
         if any(k >= len(sizes) for k in order):
@@ -192,7 +193,7 @@ class TileAssignment(Record):
     def is_permuted(self) -> bool:
         """True for lists, and for an iota whose transposition is a permutation.
 
-        XLA's parser accepts any numbers that are in range.
+        XLA's parser accepts any numbers in `T(...)` that are in range.
         """
         return not isinstance(self.devices, IotaDevices) or sorted(self.devices.permutation) == list(range(len(self.devices.permutation)))
 
@@ -233,7 +234,7 @@ class TileAssignment(Record):
     def with_sorted_minor(self) -> TileAssignment:
         """Returns the tiles with the devices along the last dimension sorted.
 
-        This is for a replicated dimension, in which their order has no meaning.
+        Used for a replicated dimension, along which the order of the devices has no meaning.
         """
         if isinstance(self.devices, IotaDevices):
             devices = self.devices.with_sorted_minor(self.dimensions[-1])

@@ -65,10 +65,10 @@ class SliceRange(Record):
 
 
 class ConvolutionDimensions(Record):
-    """The numbers of logical dimensions in input, kernel and output: `dim_labels=b01f_01io->b01f`.
+    """The logical dimension numbers of input, kernel and output: `dim_labels=b01f_01io->b01f`.
 
-    As in XLA, a label that is missing in the text has number 0. `text` is the canonical text, with
-    `?` for dimensions without a label.
+    As in XLA, a label that is missing from the text has number 0. `text` is the canonical text,
+    with `?` for dimensions without a label.
     """
 
     input_batch: int
@@ -86,7 +86,7 @@ class ConvolutionDimensions(Record):
 class ResultAccuracy(Record):
     """The value of `result_accuracy={mode=highest}` or `{tolerance={atol=..,rtol=..,ulps=..}}`.
 
-    `tolerance` has its values in this order.
+    `tolerance` contains the values of atol, rtol and ulps, in this order.
     """
 
     mode: str = "default"
@@ -113,7 +113,7 @@ class SparsityConfig(Record):
 
 
 class AliasPair(Record):
-    """An output buffer that shares memory with the parameter or operand of this `number`.
+    """An output buffer that shares memory with the parameter or operand numbered `number`.
 
     Indices are paths into tuples. `kind` is "may-alias" or "must-alias" for a module's
     input_output_alias, and None for output_to_operand_aliasing.
@@ -134,7 +134,7 @@ class DomainMetadata(Record):
 
 
 class StatisticsViz(Record):
-    """Statistics of a value by name, and the number of the one to show.
+    """Statistics of a value by name, and the number of the statistic to show.
 
     The text is `statistics={visualizing_index=1,count_nan=100}`.
     """
@@ -162,7 +162,8 @@ class Origin(Record):
     tree: object = ()
     synthetic: bool = False
 
-    # Compared in flat form, because trees may nest deeper than Python's recursion limit.
+    # Trees are compared in flat form, because they may be nested more deeply than Python's
+    # recursion limit allows.
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Origin) and self.synthetic == other.synthetic and self.flat() == other.flat()
@@ -190,7 +191,7 @@ class Origin(Record):
 class Recovery(Record):
     """A row of origin_recovery_table: `old` can be computed from `new`.
 
-    If `module` is not None, it is the text of the module that computes it.
+    If `module` is not None, it is the text of the module that computes `old`.
     """
 
     old: OriginLeaf
@@ -201,7 +202,7 @@ class Recovery(Record):
 class DebugEntry(Record):
     """A row of debug_attributes: an array of the original program and its records.
 
-    A record has its fields as names and values.
+    A record consists of the names and values of its fields.
     """
 
     array: OriginLeaf

@@ -46,7 +46,7 @@ class Codec(Record):
 
     `rule` is the start rule with which the grammar parses a value, and `write` is the function that
     writes a value. `convert` converts the value of the rule to this kind, or raises Violation. For
-    example, an enum accepts only some words.
+    example, the codec of an enum accepts only the words of that enum.
     """
 
     kind: str
@@ -62,7 +62,7 @@ CODECS: dict[str, Codec] = {}
 def builds(*rules: str) -> Callable[[Builder], Builder]:
     """Registers the decorated function as the builder of these grammar rules.
 
-    Raises ValueError if one of them already has a builder.
+    Raises ValueError if one of the rules already has a builder.
     """
 
     def wrap(function: Builder) -> Builder:

@@ -169,7 +169,7 @@ def _write_recovery_table(value: tuple[Recovery, ...], style: WriteStyle) -> str
 
 
 def _array_text(leaf: OriginLeaf) -> str:
-    """Returns the text of an array in a table; XLA prints an empty name if the array has none."""
+    """Returns the text of an array in a table; for an array without a name, XLA prints ""."""
     return leaf_text(leaf) if leaf.name is not None else '{""}'
 
 

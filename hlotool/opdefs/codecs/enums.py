@@ -1,4 +1,4 @@
-"""Codecs of enums, one row for each."""
+"""Codecs of enums, with one row for each enum."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["ENUMS", "PRECISION", "EnumKind"]
 class EnumKind(Record):
     """The words of an enum, as they are printed.
 
-    With `folds_case`, XLA accepts these words in any case. `synonyms` maps words that only other
-    builds of XLA print to words of the enum.
+    With `folds_case`, XLA accepts these words in any case. The keys of `synonyms` are printed only
+    by other builds of XLA; the values are the words of the enum with the same meaning.
     """
 
     words: tuple[str, ...]
@@ -37,8 +37,8 @@ ENUMS: dict[str, EnumKind] = {
     "PrecisionAlgorithm": EnumKind(tuple(_ALGORITHMS.split()), folds_case=True),
     "FftType": EnumKind(("FFT", "IFFT", "RFFT", "IRFFT")),
     "TransposeOption": EnumKind(("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID")),
-    # The builds of XLA that PyTorch/XLA and Neuron use print the unset value; XLA itself reads the
-    # same call if the attribute is left out.
+    # The XLA builds used by PyTorch/XLA and Neuron print the unset value; XLA itself reads the same
+    # call if the attribute is left out.
     "ApiVersion": EnumKind(
         ("API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"),
         synonyms={"API_VERSION_UNSPECIFIED": "API_VERSION_ORIGINAL"},

@@ -26,7 +26,7 @@ def integer(token: Any, *, bits: int = 64) -> int:
 
 
 def integer_at(text: str, position: int, bits: int = 64) -> int:
-    """Like `integer`, but for digits that are part of the token at offset `position`.
+    """Like `integer`, but for digits that are only a part of a token, which starts at `position`.
 
     >>> integer_at("-12", 0), integer_at("18446744073709551615", 0)
     (-12, -1)
@@ -69,9 +69,9 @@ def string(token: Any) -> str:
 
 
 def float_text(value: float, style: WriteStyle) -> str:
-    """Returns a number with six digits, as XLA writes it.
+    """Returns the text of a number, with six digits as in XLA.
 
-    In exact style, the number has enough digits to read back the same value.
+    In exact style, the text has enough digits to read back the same value.
     """
     if math.isnan(value):
         return "-nan" if math.copysign(1, value) < 0 else "nan"
@@ -169,7 +169,7 @@ def _write_shapes(value: tuple[Shape, ...], style: WriteStyle) -> str:
 def _to_float32(value: float) -> float:
     """Returns the value rounded to a 32-bit float, as XLA stores it.
 
-    Raises Violation if it is out of range.
+    Raises Violation if the value is out of range.
     """
     if math.isnan(value) or math.isinf(value):
         return value

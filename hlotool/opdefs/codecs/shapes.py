@@ -95,12 +95,12 @@ def build_tuple_shape(children: list[Any]) -> Shape:
 def valid_tuple(elements: list[Shape], position: int) -> Shape:
     """Returns the tuple of these shapes, which is written at offset `position`.
 
-    Raises Violation L003 for an element that XLA rejects. XLA checks layouts and sizes of arrays
-    only if they are in a tuple.
+    Raises Violation L003 for an element that XLA rejects. XLA checks the layouts and sizes of
+    arrays only if the arrays are in a tuple.
     """
     for element in elements:
-        # The elements of inner tuples have been checked; checking them again would take quadratic
-        # time.
+        # The elements of inner tuples have already been checked; checking them again would take
+        # quadratic time.
         reason = None if element.is_tuple else _refusal(element)
         if reason is not None:
             raise Violation("L003", position, f"{element.text} cannot be an element of a tuple: {reason}")

@@ -1,7 +1,7 @@
 """The codec of shardings and meshes.
 
-Building a sharding or mesh raises Violation if XLA's parser reports an error or aborts. As in XLA,
-the verifier checks ranks, and the number and range of devices.
+Building a sharding or mesh raises Violation if XLA's parser would report an error or abort. As in
+XLA, it is the verifier that checks ranks, the number of devices and the range of their ids.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class _Parts:
             tile = self._listed()
         try:
             sharding = tiled(tile, subgroups)
-            # If the devices cannot be completed, fail now rather than when the sharding is printed.
+            # If the list of devices cannot be completed, fail now, not when the sharding is printed.
             sharding.completed()
             return sharding
         except Violation as violation:
@@ -206,7 +206,7 @@ def _tiled_sharding(children: list[Any]) -> Sharding:
     parts = _Parts(written[0][0].start_pos if written else opening.start_pos)
     for part in written:
         parts.add(part)
-    # XLA prefers shard_as in any position, and uses the last number.
+    # If both shard_as and shard_like are written, XLA uses shard_as, but the number written last.
     group = next((name for name in ("shard_as", "shard_like") if name in parts.groups), None)
     sharding = parts.build()
     if group is None and not parts.metadata:
@@ -383,7 +383,7 @@ def _whole_mesh_sharding(children: list[Any]) -> Sharding:
 
 
 def _reduction(detail: Sequence[Any]) -> str:
-    """Returns the reduction of unreduced axes; empty for a sum, which is the default.
+    """Returns the reduction of unreduced axes; "" stands for a sum, which is the default.
 
     Only newer versions of XLA have other reductions.
     """

@@ -198,7 +198,7 @@ _EXACT = tuple("abs add and ceil divide floor maximum minimum multiply negate no
 
 
 def elementwise(p: Program, opcode: str, element_type: str, sizes: Sizes, depth: int) -> str:
-    """Adds an operation on arrays of one type; MAKERS handles opcodes with operands of several types."""
+    """Adds an operation on arrays of one type; MAKERS handles operands of several types."""
     names = [p.operand(element_type, sizes, depth) for _ in range(OPS[opcode].arity)]
     return p.add(f"{opcode}({', '.join(names)})", element_type, sizes)
 
@@ -283,7 +283,7 @@ def reshape(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
 
 
 def _same_count(p: Program, sizes: Sizes) -> Sizes:
-    """Adds, removes, merges or splits dimensions; the number of elements stays the same."""
+    """Returns sizes with the same product, with dimensions added, removed, merged or split."""
     result = list(sizes)
     for _ in range(p.random.choice((1, 1, 2, 3))):
         choice = p.random.choice("aarrms")

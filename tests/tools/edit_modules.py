@@ -51,8 +51,8 @@ class Edit:
     """An edit: its kind, and the instruction in both modules.
 
     `left` and `right` are the instruction's numbers in textual order, or -1 for a module that does
-    not contain the instruction. For the kind `root`, they are numbers of computations. Edits whose kind ends with `?`
-    may also be reported in another way, or not at all.
+    not contain the instruction. For the kind `root`, they are numbers of computations. Edits whose
+    kind ends with `?` may also be reported in another way, or not at all.
     """
 
     kind: str

@@ -4,16 +4,17 @@ Usage: `python tests/tools/fuzz_differ.py --count 500 --seed 1 [FILE ...]`.
 
 The modules come from tests/programs, from generators (some of them repetitive), from the given
 files (HLO or JSON lines with a field `text`), and from the folder HLOTOOL_CORPUS. Each module is
-edited once, 10 times and 200 times, renamed, and, unless it is scheduled, reordered. The difference must
-report every edit with its kind, and nothing else, unless there is an explanation that costs no more
-than the edits.
+edited once, 10 times and 200 times, renamed, and, unless it is scheduled, reordered. The difference
+must report every edit with its kind, and nothing else, unless there is an explanation that costs no
+more than the edits.
 
 A module must not differ from itself, and must differ from its renamed copy only in names. The
 reverse difference must have the same categories. Patches must turn one module into the other, even
 if its names differ.
 
-`--faults` runs modules with one wrong part, which the comparison of runs must identify. `--hash-seeds` compares
-the output of processes with different hash seeds. `--linear` measures the time on growing modules.
+`--faults` runs modules with one wrong part, which the comparison of runs must identify.
+`--hash-seeds` compares the output of processes with different hash seeds. `--linear` measures the
+time on growing modules.
 """
 
 from __future__ import annotations
@@ -120,7 +121,8 @@ def _wrong_kinds(edited: Edited, delta: Delta) -> Iterator[str]:
         if edit.kind in ("opcode", "shape", "element_type"):
             optional |= {(kind, edit.left) for kind in ("attributes", "called", "constants", "layout")}
     for kind, node, key in sorted((told - wanted).elements(), key=repr):
-        # Several changed operands of one instruction count as one change, and `layout` has its own keys.
+        # Several changed operands of an instruction count as one change, and `layout` has its own
+        # keys.
         if (kind, node) in optional or (kind, node, None) in wanted or (kind == "header" and key == "entry_computation_layout"):
             continue
         yield f"reports {kind} {key or ''} of {delta.graph.nodes[node].name if node >= 0 else 'the module'}, which did not change"

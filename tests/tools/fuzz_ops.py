@@ -93,7 +93,7 @@ def judged(instances: Sequence[Instance], xla: Xla | None) -> list[Verdict]:
 
 
 def judged_alone(instances: Sequence[Instance]) -> list[Verdict]:
-    """Returns verdicts without XLA, from running each instance alone and together with the others."""
+    """Returns verdicts without XLA: runs each instance alone, and together with the others."""
     verdicts, alone, kept = [], list[list[Any]](), list[Instance]()
     for x in instances:
         try:

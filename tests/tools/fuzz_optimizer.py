@@ -78,7 +78,7 @@ def with_constants(module: Module, arrays: list[np.ndarray], random: Random) -> 
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """Yields the text of a file or, from a file of JSON lines, the `text` field of each valid case."""
+    """Yields the text of a file or, from a file of JSON lines, the `text` field of valid cases."""
     data = (lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()).decode("utf-8", "surrogateescape")
     if ".jsonl" not in path.name:
         yield data

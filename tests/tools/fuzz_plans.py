@@ -4,8 +4,8 @@ Usage: `python tests/tools/fuzz_plans.py --count 20000 --seed 1 [FILE ...]`.
 
 Random operations and the modules in files run on random and on special numbers. Both executors must
 give the same bits, or both must fail. Each module runs once with the default sizes of plans, and
-once with blocks of a few elements, so that small arrays take the code paths of large ones. Valid modules
-also run in a loop.
+once with blocks of a few elements, so that small arrays take the code paths of large ones. Valid
+modules also run in a loop.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ _LONGEST_DELETION = 30
 
 
 class Difference(AssertionError):
-    """Raised if the server's state after edits differs from that of a new document with the text."""
+    """Raised if the server's state after edits differs from the state of a new document."""
 
 
 def sample_texts() -> list[str]:
@@ -149,7 +149,7 @@ def edited_at_random(texts: Sequence[str], seed: int, edits: int = 12) -> int:
             continue
         fresh = Document("file:///m.hlo", document.text)
         if known(document) != known(fresh):
-            raise Difference(f"seed {seed}, edit {version}: the server's state differs from that of a new document with the same text\n{document.text}")
+            raise Difference(f"seed {seed}, edit {version}: the state differs from that of a new document with the same text\n{document.text}")
         if chance.random() < 0.3:
             ask_everything(document, chance)
     return edits

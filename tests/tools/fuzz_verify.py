@@ -129,7 +129,7 @@ def verdict(text: str, modes: hlotool.VerifyModes) -> Verdict:
     except Exception as error:
         return Verdict((), parsed, 0, f"exception {type(error).__name__}: {traceback.format_exc(limit=-4)}")
     errors = tuple(d for d in found if d.severity == "error")
-    return Verdict(errors, parsed, time.perf_counter() - start, _fault(found) or ("" if parsed or errors else "the parser failed without reporting an error"))
+    return Verdict(errors, parsed, time.perf_counter() - start, _fault(found) or ("" if parsed or errors else "the parser reported no error"))
 
 
 def _fault(found: Sequence[Diagnostic]) -> str:

@@ -35,7 +35,7 @@ _MERMAID = [
 
 
 class Graph(NamedTuple):
-    """A graph with numbered boxes: the text of boxes, the title and members of groups, and the edges.
+    """A graph with numbered boxes: the boxes' text, the groups' titles and members, and the edges.
 
     Edges may be dashed.
     """

@@ -194,9 +194,9 @@ def slowdown(work: Callable[[str], object], small: str, large: str, most: float,
 
     Returns 0 if the large text takes less than `negligible` seconds.
 
-    Repeats the measurement until the ratio is at most `most`. The pauses between measurements become
-    longer and longer, to outlast other work on the machine. As in `growth`, the ratio is also
-    computed for each pair of consecutive measurements.
+    Repeats the measurement until the ratio is at most `most`. The pauses between measurements
+    become longer and longer, to outlast other work on the machine. As in `growth`, the ratio is
+    also computed for each pair of consecutive measurements.
     """
     least_small = least_large = least = math.inf
     for k in range(attempts):

@@ -1,7 +1,7 @@
 """Random instances of single operations, and modules that contain many of them.
 
-An instance consists of HLO text, in which `$` precedes each of the instance's own names, and of
-its input arrays. `random_ops` and similar modules draw the instances of each opcode; this module draws
+An instance consists of HLO text, in which `$` precedes each of the instance's own names, and of its
+input arrays. `random_ops` and similar modules draw the instances of each opcode; this module draws
 shapes and numbers, and combines instances into an HLO module.
 """
 
@@ -132,7 +132,7 @@ def family(name: str, weight: float = 1.0) -> Callable[[Family], Family]:
 
 
 def module_of(instances: Sequence[Instance]) -> str:
-    """Returns a module that computes all instances; its result is a tuple of their results' leaves."""
+    """Returns a module that computes all instances and returns a tuple of their results' leaves."""
     computations, parameters, body, roots, shapes = [], [], [], [], []
     for k, x in enumerate(instances):
 
@@ -207,9 +207,9 @@ class Draw:
     def numbers(self, element_type: str, sizes: Sequence[int], style: str = "wild") -> Array:
         """Draws an array in a style.
 
-        "wild" arrays contain any numbers except subnormals that XLA:CPU flushes; "raw" arrays may also
-        contain these. "mild" numbers are small enough for sums. "whole" numbers are small integers, whose sums and
-        products are exact in any order.
+        "wild" arrays contain any numbers except subnormals that XLA:CPU flushes; "raw" arrays may
+        also contain these. "mild" numbers are small enough for sums. "whole" numbers are small
+        integers, whose sums and products are exact in any order.
         """
         number = NUMBERS[element_type]
         if number.kind == "pred":

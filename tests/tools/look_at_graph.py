@@ -109,7 +109,7 @@ def main(name: str, folder: str | None = None) -> int:
     messages, _ = open_page(browser, measured, target / "measured.png", "", "1500,1000", ())
     message = next(text for text in messages if "MEASURED" in text)
     print(message)
-    # Reading a pixel makes the browser draw immediately, but the browser warns about frequent reads.
+    # Reading a pixel makes the browser draw immediately; the browser warns about frequent reads.
     errors = [text for text in messages if text is not message and "getImageData" not in text]
     slow = [number for number in re.findall(r": ([\d.]+) ms", message) if float(number) > LONGEST_FRAME]
     problems += [*errors, *(f"a frame takes {number} ms" for number in slow)]

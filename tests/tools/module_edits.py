@@ -313,7 +313,7 @@ def _without_shape(position: _Place) -> str:
 
 @_edit
 def _layout(position: _Place, random: Random) -> str | None:
-    """Changes a digit, the order, the tiles or the memory space of a layout, or the entire layout."""
+    """Changes a digit or the order of a layout, or adds or removes tiles or a memory space."""
 
     def change(layout: str) -> str:
         kind = random.randrange(5)

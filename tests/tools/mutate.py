@@ -9,9 +9,9 @@ op definitions and rules of the verifier, the parts are checks. The name `traits
 facts in the op table. Unnoticed mutations are printed as `module:line: deleted part`, unless
 `equivalent_mutations.txt` lists them with a reason.
 
-A first run of the tests records which tests reach which lines. Each mutation then runs in a separate
-process, forked from a process that has not run any tests, so that no cache keeps results of a
-mutated function.
+A first run of the tests records which tests reach which lines. Each mutation then runs in a
+separate process, forked from a process that has not run any tests, so that no cache keeps results
+of a mutated function.
 """
 
 from __future__ import annotations
@@ -435,7 +435,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, default=0, help="number of mutations, drawn at random; default: all of them, in order")
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample")
     parser.add_argument("--minutes", type=float, default=0, help="stop after this many minutes")
-    parser.add_argument("--seconds", type=float, default=20, help="seconds of tests per mutation; a mutation counts as unnoticed only after 20 times as many")
+    parser.add_argument("--seconds", type=float, default=20, help="seconds of tests per mutation; 20 times as many before it is reported as unnoticed")
     parser.add_argument("--jobs", type=int, default=2, help="number of parallel processes")
     parser.add_argument("--cache", type=Path, help="file for the results of the first run")
     parser.add_argument("--tests", nargs="+", default=list(TESTS), help="files and folders with tests")

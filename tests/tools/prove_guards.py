@@ -2,8 +2,8 @@
 
 Usage: `python tests/tools/prove_guards.py [MODULE ...]`. A module is the name of a file in
 `hlotool/optimizer/rules` or `passes`, such as `reshape`; the default is all files. Recorded
-programs are tried first, so a second run only looks for programs that are still missing. Guards that no program
-needs are printed.
+programs are tried first, so a second run only looks for programs that are still missing. Guards
+that no program needs are printed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Checks cases of the language server: the response to a request at a position in a document.
 
-The name of the case file is the name of the request. A `^` marks the cursor, and two of them enclose
-a selection; the marks are not part of the document. Further parameters of a request, such as a new
-name, are given in a `// ask: ...` comment. The output is a description of the response, or the text
-after an edit.
+The name of the case file is the name of the request. A `^` marks the cursor, and two of them
+enclose a selection; the marks are not part of the document. Further parameters of a request, such
+as a new name, are given in a `// ask: ...` comment. The output is a description of the response, or
+the text after an edit.
 """
 
 from __future__ import annotations

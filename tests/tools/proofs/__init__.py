@@ -1,1 +1,1 @@
-"""Proofs of the rewrite rules: for all numbers of small types, with an SMT solver, and on random shapes."""
+"""Proofs of the rewrite rules: for all small numbers, with an SMT solver, and on random shapes."""

@@ -145,7 +145,7 @@ def _tuple(shapes: list[tuple[str, Sizes]]) -> str:
 
 
 def _two(p: Program, element_type: str, sizes: Sizes) -> list[tuple[str, Sizes]]:
-    """Returns the shapes of a pair: the given shape, and a second shape, which is often the same."""
+    """Returns the shapes of a pair: the given shape, and a second shape that is often equal."""
     return [(element_type, sizes), (element_type, sizes) if p.chance(0.6) else (p.type(), p.sizes())]
 
 

@@ -115,7 +115,7 @@ def _require_unchanged(module: Module, after: Module, *, when: bool) -> None:
 
 
 def _check_one(run: Pass, module: Module) -> None:
-    """Raises AssertionError unless a pass that is limited to one rewrite performs and reports one."""
+    """Raises AssertionError unless a pass limited to one rewrite performs and reports one."""
     report, after = Report(1), copy(module)
     with Context(after, _OPTIONS, report) as context:
         is_changed = run(context)
@@ -127,9 +127,9 @@ def _check_one(run: Pass, module: Module) -> None:
 def _check_limits(run: Pass, module: Module, *, without_flags: bool) -> None:
     """Raises AssertionError if a pass does not respect its limits.
 
-    If no rewrites are allowed, the module must stay unchanged. If no computation may be changed, the
-    entry computation and all computations reachable from it must keep their size. Without fast-math
-    flags, a pass that changes rounding must leave the module unchanged, too.
+    If no rewrites are allowed, the module must stay unchanged. If no computation may be changed,
+    the entry computation and all computations reachable from it must keep their size. Without
+    fast-math flags, a pass that changes rounding must leave the module unchanged, too.
     """
     for limits in (replace(_OPTIONS, bisect_limit=0), *([replace(_OPTIONS, fast_math=frozenset())] if without_flags else [])):
         after = copy(module)
@@ -217,7 +217,7 @@ def write_programs(module: str, programs: list[Program]) -> None:
 
 
 def replay(program: Program) -> str | None:
-    """Returns a description of the fault if the result is wrong or not the recorded one, or None."""
+    """Describes the fault if the result is wrong or not the recorded one, or returns None."""
     module = hlotool.parse(program.text)
     try:
         after, count = program.subject.apply(module)
@@ -295,7 +295,10 @@ def _special(module: Module, seed: int) -> tuple[Value, ...]:
 def _difference(
     before: Module, after: Module, inputs: Callable[[Module, int], tuple[Value, ...]], same: Callable[[Array, Array], bool]
 ) -> str | None:
-    """Returns the first difference in results or in data sent to the host, on a few inputs, or None."""
+    """Returns the first difference in results or in data sent to the host, or None.
+
+    Compares the modules on a few inputs.
+    """
     for seed in range(_INPUTS):
         arguments = inputs(before, seed)
         try:

@@ -157,7 +157,7 @@ class Search:
         return _HOW[how]
 
     def _try(self, guard: Guard, candidates: Sequence[Candidate]) -> None:
-        """Looks for a candidate whose result, preferably a wrong one, reveals that a guard is broken.
+        """Looks for a candidate whose result, preferably a wrong one, reveals a broken guard.
 
         Writes the kind of result and the number of the candidate to the shared memory.
         """

@@ -67,7 +67,7 @@ class Program:
     # ---- instructions ----
 
     def add(self, text: str, element_type: str, sizes: Sizes, *, layout: bool = True) -> str:
-        """Adds an instruction, occasionally with a non-default layout. Returns the instruction's name."""
+        """Adds an instruction, occasionally with a non-default layout, and returns the new name."""
         name = f"x{len(self.types)}"
         order = ""
         if layout and len(sizes) > 1 and self.chance(0.05):
@@ -120,7 +120,7 @@ class Program:
         return self.leaf(element_type, sizes)
 
     def make(self, opcode: str, element_type: str, sizes: Sizes, depth: int) -> str:
-        """Adds an instruction with this opcode and result. Raises Undrawable if none is possible."""
+        """Adds an instruction with this opcode and result, or raises Undrawable."""
         maker = MAKERS.get(opcode)
         if maker is not None:
             return maker(self, element_type, sizes, depth)

@@ -132,7 +132,7 @@ def _remainder(a: Value, b: Value) -> Any:
 
 
 def _power(a: Value, b: Value) -> Any:
-    """Returns `a` to the power of `b` if `b` is 0 or 1. Raises Unmodelled for any other exponent."""
+    """Returns `a` to the power of `b` if `b` is 0 or 1; raises Unmodelled otherwise."""
     for exponent, result in ((0, _number(a, 1)), (1, a.term)):
         if z3.is_true(z3.simplify(z3.fpEQ(b.term, _number(b, exponent)) if _is_float(b) else b.term == exponent)):
             return result

@@ -142,7 +142,7 @@ def fuzz_bytes(count: int, seed: int, report: Report) -> None:
 
 
 def fuzz_formats(count: int, seed: int, texts: list[str], report: Report) -> None:
-    """Checks mangled modules: generated ones, alternating with those in `texts` if there are any."""
+    """Checks mangled modules: generated modules, alternating with those in `texts`, if any."""
     for number in range(seed * count, (seed + 1) * count):
         random = Random(number)
         start, text = time.perf_counter(), ""

@@ -2,12 +2,12 @@
 
 Usage: `python tests/tools/fuzz_modules.py --seed 0 --count 1000 --jobs 2 [--check NAME]`.
 
-Each seed yields a module with some of the features of `hlotool.testing`. The module must be
-valid, and its printed text must parse back to the same module. The optimizer must keep the module
-valid after each pass, preserve its results and effects bit for bit, and find nothing to do in a
-second run. A share of the modules
-also goes through random passes, plans, the differ and patches, hashes, and builder code. Every
-fault is printed with the command that reproduces it, and with a smaller module.
+Each seed yields a module with some of the features of `hlotool.testing`. The module must be valid,
+and its printed text must parse back to the same module. The optimizer must keep the module valid
+after each pass, preserve its results and effects bit for bit, and find nothing to do in a second
+run. A share of the modules also goes through random passes, plans, the differ and patches, hashes,
+and builder code. Every fault is printed with the command that reproduces it, and with a smaller
+module.
 """
 
 from __future__ import annotations

@@ -435,7 +435,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, default=0, help="number of mutations, drawn at random; default: all of them, in order")
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample")
     parser.add_argument("--minutes", type=float, default=0, help="stop after this many minutes")
-    parser.add_argument("--seconds", type=float, default=20, help="seconds of tests per mutation; 20 times as many before it is reported as unnoticed")
+    parser.add_argument("--seconds", type=float, default=20, help="seconds of tests per mutation; 20 times as many before it counts as unnoticed")
     parser.add_argument("--jobs", type=int, default=2, help="number of parallel processes")
     parser.add_argument("--cache", type=Path, help="file for the results of the first run")
     parser.add_argument("--tests", nargs="+", default=list(TESTS), help="files and folders with tests")

@@ -8,9 +8,9 @@ passes. A program begins with lines such as
 
 The first line gives the rule or pass, the number of its rewrites, and the size of the program
 afterward. Each of the following lines describes a change to the code that breaks a guard. With that
-change, the result is `wrong`, or the program is rewritten `otherwise`, that is, differently from
-the way in which the unchanged code rewrites it; the program therefore needs the guard.
-`prove_guards.py` finds the programs and writes the files.
+change, the result is `wrong`, or the program is rewritten `otherwise`, that is, differently than by
+the unchanged code. Therefore, the program needs the guard. `prove_guards.py` finds the programs and
+writes the files.
 """
 
 from __future__ import annotations

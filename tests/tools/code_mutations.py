@@ -205,7 +205,7 @@ def _statement_edits(holder: ast.AST, name: str, body: list[ast.stmt], index: in
         if statement.value is None:
             yield statement.lineno, "deleted `return`", [(holder, name, _replaced(body, index, ast.Pass()))]
         elif isinstance(statement.value, ast.Constant) and not statement.value.value:
-            # Returning None would have the same effect, so only the return itself is deleted.
+            # None is false, too, like the constant, so only the return itself is deleted.
             if body[index + 1 :] or not isinstance(holder, Function):
                 yield statement.lineno, f"deleted `{_short(statement)}`", [(holder, name, _replaced(body, index, ast.Pass()))]
         else:

@@ -4,11 +4,11 @@ Usage: `python tests/tools/fuzz_optimizer.py --count 10000 --seed 1 [FILE ...]`.
 
 Random modules must stay valid, and a second run must change nothing. For every ten such modules,
 one more is built from arbitrary opcodes; most of these additional modules are invalid, but none may
-cause an exception. Modules of random operations with some constant operands must still compute
-results with the same bits, and so must the modules in the given files, which contain HLO or, like
-the files of the corpus, JSON lines. With `--xla` and HLOTOOL_XLA_PYTHON, XLA also parses and runs
-the modules of the last two kinds before and after optimization, and the results are compared up to
-rounding.
+cause an exception. After optimization, modules of random operations with some constant operands
+must compute the same results bit for bit, and so must the modules in the given files, which contain
+HLO or, like the files of the corpus, JSON lines. With `--xla` and HLOTOOL_XLA_PYTHON, XLA also
+parses and runs the modules of the last two kinds before and after optimization, and the results are
+compared up to rounding.
 """
 
 from __future__ import annotations

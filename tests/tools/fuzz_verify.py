@@ -101,7 +101,7 @@ LAXER = (
     # XLA's loader forgets the layouts of ENTRY if the header has device counts but no layouts.
     re.compile(r"should be compatible to (?:the )?one specified in module's entry computation layout"),
 )
-"""Errors that XLA reports, but that hlotool does not report on purpose."""
+"""Errors that XLA reports, but that hlotool intentionally does not report."""
 
 
 @dataclass(frozen=True)

@@ -170,7 +170,7 @@ def growth(operation: str, family: Family, *, attempts: int = 8, seconds: float 
 
     Repeats the measurement until the growth is linear. The minimum of several times is least
     disturbed by other processes. However, the processor may run faster for only a few seconds, so
-    the ratio is also computed for each pair of consecutive measurements.
+    the growth is also computed for each pair of consecutive measurements.
     """
     small_text, large_text = family.make(family.size), family.make(FACTOR * family.size)
     small = large = math.inf

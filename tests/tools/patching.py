@@ -23,7 +23,7 @@ _PIECES = ("-", "+", " ", "%", "@@", "\\", "\n", '"', "{", "}", "(", "ROOT ", "E
 
 
 def patch_faults(delta: Delta, random: Random) -> Iterator[str]:
-    """Yields the faults of the patch for a difference; nothing may be ignored in the difference."""
+    """Yields the faults of the patch for a difference, which must not ignore anything."""
     left, right = delta.left, delta.right
     patch = delta.to_patch()
     if bool(patch) != bool(delta):

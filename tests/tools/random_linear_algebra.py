@@ -44,7 +44,7 @@ _MIXED_IN_DOT = (*_MIXED, ("u8", "s8", "s32"), ("f8e5m2", "f8e4m3fn", "f32"))
 def _product_types(d: Draw, mixed: Sequence[tuple[str, str, str]]) -> tuple[str, str, str]:
     """Draws the types of two factors and of their product.
 
-    Usually, all types are the same; otherwise, the product has a wider type than the factors.
+    Usually, all types are the same; otherwise, the product is usually wider than the factors.
     """
     if d.chance(0.7):
         element_type = d.type(_OF_ONE_TYPE)

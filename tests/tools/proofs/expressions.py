@@ -1,10 +1,10 @@
 """Elementwise expressions that a rule may rewrite, from the cases of the optimizer.
 
 An expression is an instruction of a case together with its transitive operands, all of which must
-be elementwise operations, parameters or constants with a single number. The types and constants of
-an expression are replaced with others. Because the cases of all rules are read, the expressions
-include near misses: one rule may rewrite an expression that another rule leaves alone because of
-its type.
+be elementwise operations, copies, reshapes, parameters, or values whose elements are all the same
+known number. The types and constants of an expression are replaced with others. Because the cases
+of all rules are read, the expressions include near misses: one rule may rewrite an expression that
+another rule leaves alone because of its type.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Turns every case file into tests: to add a case, add a file, not test code.
+"""Turns every case file into tests: a new case needs a file, but no test code.
 
 The table of folders is at the end. The package `checks` contains the check for each folder, and
 `case_files` reads the notation inside the files.
@@ -53,8 +53,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "HLOTOOL_DEBUG", "PAGER"):
     os.environ.pop(name, None)
 
-# Every run uses the same examples, however fast the machine is, and stores no earlier failures.
-# A strategy that rejects most of its examples fails, since the test would see few of them.
+# Every run uses the same examples on slow and fast machines, and does not store failures.
+# A test whose strategy rejects most examples fails, since it would run on only a few examples.
 settings.register_profile(
     "repeatable",
     derandomize=True,
@@ -71,7 +71,7 @@ settings.load_profile("repeatable")
 
 @pytest.fixture(scope="module")
 def frozen() -> Iterator[None]:
-    """Hides the objects of earlier tests from the garbage collector, which measurements run."""
+    """Hides objects of earlier tests from the garbage collector, which runs during measurements."""
     gc.collect()
     gc.freeze()
     yield
@@ -79,7 +79,7 @@ def frozen() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update", action="store_true", help="rewrite the `// output` sections of case files with what hlotool prints")
+    parser.addoption("--update", action="store_true", help="rewrite the `// output` sections of case files with hlotool's output")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -158,9 +158,9 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
 """The checks for the cases of each folder."""
 
 RUN_TWICE = {"optimizer", "builder", "differ", "patches", "ops", "graph", "verify"}
-"""The folders whose cases run a second time, with constants held as bytes.
+"""The folders whose cases run a second time, with constants stored as bytes.
 
-Constants from NumPy and from constant folding are held as bytes; no result may depend on that.
+Constants from NumPy and from constant folding are stored as bytes; no result may depend on that.
 """
 
 OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {

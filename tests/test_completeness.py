@@ -30,11 +30,11 @@ _IN_TEXT |= {("async-update", "async_execution_thread"), ("async-done", "async_e
 # These codes are raised when shardings and replica groups are expanded; the parser accepts them.
 _LATER = {"P024", "P026", "P030"}
 # In HLO text, the order of the lines is the schedule; only a module that a program has built or
-# changed can have a different one.
+# changed can have a different schedule.
 _NOT_IN_TEXT = {"A028", "A029"}
-# All cases in text/legacy test this code; they mark the lines it is reported on with `// old`.
+# All cases in text/legacy test this code; `// old` marks the lines on which it is reported.
 _OLD_SPELLINGS = {LEGACY_CODE}
-# These modules name codes only to select and fix the findings of other modules.
+# These modules contain codes only to select and fix the findings of other modules.
 _NAMED_ONLY = {"verifier/fixing.py"}
 
 
@@ -111,7 +111,7 @@ def test_every_rule_has_its_own_case() -> None:
 def test_every_rule_is_documented() -> None:
     load_rules()
     for rule in (*SHAPE_RULES, *MODULE_RULES):
-        assert "\n    Checks: " in (rule.check.__doc__ or ""), f"{rule.check.__name__} does not say what it checks"
+        assert "\n    Checks: " in (rule.check.__doc__ or ""), f"{rule.check.__name__} has no `Checks:` section"
 
 
 def test_every_code_has_a_name() -> None:
@@ -119,7 +119,7 @@ def test_every_code_has_a_name() -> None:
 
 
 def test_every_error_case_is_rejected() -> None:
-    # The messages need not be XLA's, but each of XLA's error files must be rejected here as well.
+    # The messages may differ from XLA's, but hlotool must reject each of XLA's error files, too.
     for path in sorted((HERE / "text" / "errors").glob("*.hlo")):
         with pytest.raises(ParseError):
             parse(path.read_bytes())

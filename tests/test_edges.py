@@ -1,7 +1,7 @@
 """Tests of the public functions in unusual processes.
 
-These run several threads, fork, optimize Python code (`-O`), turn warnings into errors, or have no
-standard streams.
+The processes run several threads, fork, optimize Python code (`-O`), turn warnings into errors, or
+have no standard streams.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hlotool.collection import no_garbage_collection
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Uses each public name for its purpose; a public name that is not used here is an error.
+# This code uses each public name for its purpose; a public name without a use here is an error.
 USES = r'''
 import os, sys, tempfile
 import hlotool
@@ -112,7 +112,7 @@ def replicas():
 
 
 class Staged:
-    """The part of the result of jax.jit that is used."""
+    """The part of jax.jit's result that `from_jax` uses."""
 
     def lower(self, *arguments):
         return self
@@ -216,7 +216,7 @@ THREADS = (
 
 import threading
 
-# Often enough that race conditions would show.
+# Threads switch often enough that race conditions would show.
 sys.setswitchinterval(1e-5)
 names = sorted(hlotool.__all__) * 2
 failed = []
@@ -225,7 +225,8 @@ start = threading.Barrier(8)
 
 def work(k):
     start.wait()
-    # Each thread begins with another name, so that imports and tables are made at the same time.
+    # Each thread begins with a different name, so that imports happen and tables are built at the
+    # same time.
     for name in names[k * 5 :] + names[: k * 5]:
         try:
             if not USES[name]():
@@ -250,7 +251,7 @@ FORKED = (
     + r"""
 import gc, threading, warnings
 
-# Python warns of a fork with other threads, which is exactly what this tests.
+# Python warns about forking while other threads run, which is exactly what this script tests.
 warnings.simplefilter("ignore", DeprecationWarning)
 failed = []
 children = []
@@ -259,7 +260,7 @@ children = []
 def fork():
     child = os.fork()
     if child == 0:
-        # A child that hangs counts as one that fails.
+        # A child process that hangs counts as a failure.
         import signal
 
         signal.alarm(100)
@@ -267,8 +268,8 @@ def fork():
     children.append(child)
 
 
-# Before anything is loaded, and then with other threads. Python itself hangs if a thread imports
-# while another forks, so everything is loaded by then.
+# The process forks before anything is loaded, and again while other threads run. Python itself
+# hangs if a thread imports a module while another thread forks, so everything is loaded by then.
 fork()
 failed += check()
 stop = threading.Event()

@@ -1,4 +1,4 @@
-"""Facts of the op table, compared with the results of kernels and with lists of opcodes.
+"""Facts in the op table, compared with the results of kernels and with lists of opcodes.
 
 Algebraic laws are checked on values that could violate them. Other facts are compared with a list
 of opcodes for each trait; a comment names XLA's function for the same decision, if there is one.
@@ -46,7 +46,7 @@ UNSTATED = {"power absorbing", "remainder identity", "remainder of_itself", "shi
 
 
 def evaluated(opcode: str, element_type: str, *arguments: Any) -> Any:
-    """Returns the result of an opcode for arrays of one type, or None for other types."""
+    """Returns the result of an opcode for arrays of one type, or None if it rejects the type."""
     shape = f"{element_type}[{','.join(map(str, arguments[0].shape))}]"
     parameters = " ".join(f"p{k} = {shape} parameter({k})" for k in range(len(arguments)))
     operands = ", ".join(f"p{k}" for k in range(len(arguments)))
@@ -68,7 +68,7 @@ def same(first: Any, second: Any) -> bool:
 
 @cache
 def table(opcode: str, element_type: str) -> Any:
-    """Returns the results of a binary opcode by operand values, or None for other types."""
+    """Returns a binary opcode's results by operand values, or None if it rejects the type."""
     x, y = np.meshgrid(values(element_type), values(element_type), indexing="ij")
     return evaluated(opcode, element_type, x, y)
 

@@ -1,4 +1,4 @@
-"""Tests of `from_jax` without JAX: stand-ins replace its objects."""
+"""Tests of `from_jax` without JAX: stand-ins replace JAX's objects."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_packed_tables_match_the_grammar(tmp_path: Path) -> None:
     fresh = grammar.write_tables(tmp_path / "hlo.tables")
     for path in [fresh, *([PACKED] if PACKED.exists() else [])]:
         stamp, tables = unpacked(path)
-        assert stamp == grammar._stamp(TEXT), "built from another grammar or by another version of Lark; remove it or build it again"
+        assert stamp == grammar._stamp(TEXT), "the tables were built from another grammar or by another version of Lark; delete or rebuild them"
         assert comparable(tables) == comparable(BUILT)
 
 

@@ -1,6 +1,6 @@
 """Time and memory grow linearly with the size of a module.
 
-These tests measure families of modules whose cost once grew faster, and similar ones.
+These tests measure families of modules whose cost once grew faster, and similar families.
 `tests/tools/growth.py` measures all families.
 """
 

@@ -59,7 +59,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
 
 
 def late_imports(tree: ast.AST) -> Iterator[str]:
-    """Yields the modules that `import_module("...")` names while the program runs."""
+    """Yields the modules that calls such as `import_module("...")` import at run time."""
     for node in ast.walk(tree):
         is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "import_module" and bool(node.args)
         if is_call and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):  # type: ignore[attr-defined]
@@ -74,7 +74,7 @@ def for_typing(tree: ast.AST) -> set[ast.stmt]:
 
 def test_every_package_has_a_layer() -> None:
     unknown = sorted({part_of(path) for path in FILES} - LAYERS.keys())
-    assert not unknown, f"add {unknown} to the table of layers, or move them into a package that is in it"
+    assert not unknown, f"add {unknown} to the table of layers, or move them into a package that the table contains"
 
 
 def names(paths: list[Path]) -> list[str]:
@@ -116,8 +116,8 @@ def test_libraries_are_used_by_their_layers_only(path: Path) -> None:
     assert not wrong, f"must not import {wrong}"
 
 
-# Equal literals may be stored differently, so only these modules may access the storage. All others
-# compare literals with `==`.
+# Equal literals may be stored differently, so only these modules may access the storage. All other
+# modules compare literals with `==`.
 HOLDERS = {"literals", "differ/constants.py", "text/formatting/lines.py", "text/parse/line_parts.py", "text/print/printer.py"}
 
 
@@ -135,7 +135,7 @@ def test_few_files_access_the_storage_of_literals(path: Path) -> None:
 
 def test_accesses_to_the_storage_are_found() -> None:
     assert sees_how_literals_are_held("x = first.spelling\ny = first == z\nif a.b.packed is None: pass") == [1, 3]
-    # Each of these files must actually access it.
+    # Each of these files must actually access the storage.
     for holder in HOLDERS - {"literals"}:
         assert sees_how_literals_are_held((PACKAGE / holder).read_text(encoding="utf-8"))
 
@@ -156,7 +156,7 @@ def test_there_are_no_import_cycles() -> None:
                 # package itself.
                 names_of_modules = {f"{node.module}.{alias.name}" for alias in node.names} & known
                 used |= names_of_modules or {node.module} & known
-    # Raises CycleError, which names the cycle.
+    # Raises CycleError with the cycle if there is one.
     TopologicalSorter(graph).prepare()
 
 

@@ -1,4 +1,4 @@
-"""Lints beyond their cases: when they run, their cost, and their results on unusual input."""
+"""Tests that lints run only when they should, in linear time, and correctly on unusual input."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def codes(text: str, *selected: str) -> list[str]:
 def test_lints_run_only_without_errors() -> None:
     assert codes(DEAD % 4) == ["W001"]
     assert codes(DEAD % 5) == ["T003"]
-    # This also holds if the errors themselves are not selected.
+    # This is also true if the errors themselves are not selected.
     assert codes(DEAD % 5, "W") == []
 
 
@@ -103,7 +103,7 @@ def test_steps_are_counted() -> None:
 )
 def test_no_lint_takes_quadratic_time(make: Callable[[int], str], selected: list[str]) -> None:
     small, large = (parse(make(size)) for size in (25, 200))
-    # The first call computes the values that are cached per process, so that they are not counted.
+    # The first call computes the values that are cached per process, so that this is not counted.
     verify(small, select=selected)
     few, many = (steps(lambda module=module: verify(module, select=selected)) for module in (small, large))  # type: ignore[misc]
     # At eight times the size, linear work takes at most 8 times as many steps, and quadratic work

@@ -1,4 +1,4 @@
-"""Tests of the package as users get it.
+"""Tests of the package as users install it.
 
 A wheel is built, installed into an environment of its own, and run from another folder.
 """
@@ -46,7 +46,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    # Without isolation: hatchling and Lark are installed, and the test must not need a network.
+    # Build isolation is off: hatchling and Lark are installed, and tests must not need a network.
     run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet", "-w", folder, source, cwd=folder)
     (built,) = folder.glob("*.whl")
     return built
@@ -54,7 +54,7 @@ def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the folder of the executables of a virtual environment with the wheel.
+    """Returns the folder with the executables of a virtual environment that contains the wheel.
 
     The dependencies come from the environment of the tests.
     """

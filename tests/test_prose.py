@@ -1,4 +1,4 @@
-"""Checks of docs/style.md that need no judgment: openings, words and widths of prose."""
+"""Tests those rules of docs/style.md that need no judgment: openings, words and widths of prose."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def test_deep_calls_and_tuples(depth: int) -> None:
 
 
 def test_repeated_calls_are_checked_once_for_each_state() -> None:
-    # Each level calls the previous one twice: a billion steps if every call were followed.
+    # Each level calls the previous one twice, so following every call would take a billion steps.
     transfer = "channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1}}}"
     text = f"""c.0 {{ k = token[] parameter(0) r = (f32[4], u32[], token[]) recv(k), {transfer} rd = (f32[4], token[]) recv-done(r), channel_id=1
   p = f32[4] get-tuple-element(rd), index=0 s = (f32[4], u32[], token[]) send(p, k), {transfer} ROOT d = token[] send-done(s), channel_id=1 }}\n"""

@@ -157,7 +157,7 @@ MANY = "".join(f" p{k} = f32[] parameter({k})" for k in range(2001))
     ],
 )
 def test_wrong_attributes_that_only_programs_can_make(text: str, change: Callable[[Instruction], None], code: str, words: str) -> None:
-    """Errors that the parser rejects are checked again, since programs may introduce them."""
+    """The verifier repeats the parser's checks, since programs may introduce such errors."""
     module = parse(text)
     assert codes(module) == []
     change(module.entry.root)

@@ -1,4 +1,4 @@
-"""A user's program that names every public type; `mypy --strict` and pyright check it."""
+"""A user's program that mentions every public type; `mypy --strict` and pyright check it."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ def by_pygments(text: str, _folder: Path) -> Iterator[Token]:
 def by_textmate(text: str, folder: Path) -> Iterator[Token]:
     kind_of = {scope(kind): kind for kind in KINDS}
     for start, end, *scopes in _run(text, folder, "node", TOOLS / "highlight_textmate.js", ROOT / "editors/textmate/hlo.tmLanguage.json"):
-        # JavaScript counts columns in UTF-16 units. These are characters here, since `_run` writes
-        # only ASCII.
+        # JavaScript counts columns in UTF-16 units. Here, each unit is one character, since `_run`
+        # writes only ASCII.
         yield Token(int(start), int(end), next((kind_of[name] for name in scopes if name in kind_of), ""))
 
 
@@ -115,7 +115,7 @@ def by_vim(text: str, folder: Path) -> Iterator[Token]:
 def _pieces(text: str, size: int = 200_000) -> Iterator[tuple[int, str]]:
     """Yields the text in pieces that end after computations, each with its offset.
 
-    Vim takes hours to highlight one of the longest dumps as a whole.
+    Vim would take hours to highlight one of the longest dumps in one piece.
     """
     start = 0
     while start < len(text):

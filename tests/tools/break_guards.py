@@ -1,10 +1,10 @@
-"""Breaks guards of rules and passes at random, and checks that recorded proofs notice it.
+"""Breaks random guards of rules and passes, and checks that the recorded proofs notice each change.
 
 Usage: `python tests/tools/break_guards.py --count 40 --seed 7`.
 
-Each guard is broken in a process of its own: a condition becomes always true or always false, loses
-a part, or is off by one. The proof notices the change if one of the programs recorded for the same
-file is then rewritten differently or wrongly.
+Each guard is broken in a separate process: a condition becomes always true or always false, loses a
+part, or is off by one. The proofs notice the change if one of the programs recorded for the same
+file is then rewritten differently or incorrectly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=40, help="number of guards to break, one at a time; 0 for all")
     parser.add_argument("--seed", type=int, default=0, help="seed for choosing guards")
-    parser.add_argument("--equivalent", action="store_true", help="instead, break the guards whose change should make no difference")
+    parser.add_argument("--equivalent", action="store_true", help="break only the guards that are listed as making no difference")
     options = parser.parse_args()
     guards = [guard for module in subjects_of() for key, guard in guards_of(module).items() if (key in equivalents(module)) == options.equivalent]
     chosen = Random(options.seed).sample(guards, min(options.count, len(guards))) if options.count else guards
@@ -47,8 +47,8 @@ def main() -> int:
 def _replayed(guard: Guard, functions: dict[str, list[object]], programs: list[Program]) -> None:
     """Replays programs with a broken guard.
 
-    Raises AssertionError if a program shows the change. If a program runs too long, a timer ends
-    the process.
+    Raises AssertionError if the result of a program is not the recorded one. If a program runs too
+    long, a timer ends the process.
     """
     try:
         guard.break_it(functions)  # type: ignore[arg-type]

@@ -1,12 +1,12 @@
 """Reads case files: `.hlo` files that contain their expected results.
 
-This module knows only the notation; `conftest` decides what the cases of a folder must do.
+This module only reads the notation; `conftest` decides how the cases of a folder are checked.
 
 * `// -----` separates cases.
-* `// output` comes before the expected print.
+* `// output` comes before the expected output.
 * `// error: S002` is on the line that a diagnostic must point to. `// error@-1: S001` points to
-  another line, counted from its own; `:12` after the code is the column, and `~ words` must occur
-  in the message or the hint.
+  another line, given relative to the line of the comment. `:12` after the code is the column, and
+  the words after `~` must occur in the message, the hint or the notes.
 * `// warning: T082` announces a warning whose code is an error in other cases.
 * `// modes: reshape_is_bitcast memory_budget=64 stage=after-opt` enables modes of the verifier for
   the case, or gives them a value.
@@ -69,7 +69,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Expected:
-    """An expected diagnostic. Empty `words` match any message, and `column` 0 any column."""
+    """An expected diagnostic. Empty `words` match any message; a `column` of 0, any column."""
 
     line: int
     code: str
@@ -163,9 +163,9 @@ def case_modes(text: str) -> dict[str, bool | int | str]:
 
 
 def expected_line(said: str, text: str) -> set[int]:
-    """Returns the lines that XLA's message allows, or an empty set if it names no line.
+    """Returns the correct lines according to XLA's message, or an empty set if it contains none.
 
-    If XLA points at the first token of a line, it has read past the error, so the previous line is
+    If XLA points at the first token of a line, XLA has read past the error, so the previous line is
     also correct.
     """
     at = _XLA_POSITION.search(said)

@@ -1,6 +1,6 @@
-"""Applies mutations in a running process: replaces code, constants and facts of the op table.
+"""Applies mutations in a running process: replaces code, constants, and facts in the op table.
 
-The table TARGETS lists what is mutated, and in how much detail.
+The table TARGETS lists the packages and modules to mutate, with the kind of mutation for each.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class Swap:
 
     @contextmanager
     def _mentioned(self, free_names: dict[tuple[str, int], tuple[str, ...]]) -> Iterator[None]:
-        """Makes nested functions mention the same names of the enclosing function as before.
+        """Makes nested functions use the same variables of the enclosing function as before.
 
-        Their code then fits the existing closures.
+        The code of the nested functions then fits the existing closures.
         """
         inner_functions = [node for node in ast.walk(self.function) if isinstance(node, ast.FunctionDef) and node is not self.function]
         bodies = [node.body for node in inner_functions]
@@ -92,10 +92,10 @@ class Swap:
                 node.body = body
 
     def _compiled(self, *, is_generator: bool, has_cell: bool) -> CodeType:
-        """Compiles the function alone, within its classes.
+        """Compiles only the function and its enclosing classes.
 
-        A generator stays a generator, and a closure a closure, even if the mutation deletes the
-        statement that makes it one.
+        A generator stays a generator, and a closure stays a closure, even if the mutation deletes
+        the statement on which this depends.
         """
         keep = ast.parse("if False:\n    yield" if is_generator else "pass").body
         body = self.function.body
@@ -150,9 +150,9 @@ _REVERSED = {"start_of": "_STARTS", "done_of": "_DONES"}
 
 
 def rebind(module: str, code: CodeType) -> None:
-    """Runs the code of a module again in a separate namespace, and copies the results.
+    """Runs the code of a module again in a separate namespace, and copies results to the module.
 
-    The results are the plain values that differ, and the rewrite rules.
+    The plain values that differ and the rewrite rules are copied.
     """
     old = vars(sys.modules[module])
     new: dict[str, Any] = {"__name__": module, "__file__": old.get("__file__")}
@@ -192,7 +192,7 @@ def _registered_again(module: str) -> Iterator[None]:
 
 
 def is_plain(value: object) -> bool:
-    """Returns whether a constant consists of Python's own collections, strings, numbers and types.
+    """Returns whether a constant consists of built-in collections, strings, numbers and types.
 
     Copies of such a constant are equivalent to it.
     """

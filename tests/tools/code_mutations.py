@@ -1,4 +1,4 @@
-"""Mutations: parts of a module's code that can be deleted, one at a time.
+"""Mutations: parts of a module's code that can be deleted or changed, one at a time.
 
 This module reads and edits syntax trees; `mutate` compiles them and judges the results.
 """
@@ -29,8 +29,8 @@ _TRUE, _FALSE, _NONE = ast.Constant(True), ast.Constant(False), ast.Constant(Non
 class Mutation:
     """One deleted or changed part of the code.
 
-    `statement` is the line number of the whole statement, which identifies the tests that reach it.
-    `owner` is the function or constant that contains it.
+    `statement` is the line number of the whole statement; it serves to find the tests that reach
+    the statement. `owner` is the function or constant that contains the statement.
     """
 
     module: str
@@ -82,7 +82,8 @@ def outermost_functions(tree: ast.Module) -> Iterator[tuple[str, list[str], Func
 def function_mutations(module: str, owner: str, function: Function) -> Iterator[Mutation]:
     """Yields mutations of a function.
 
-    They delete statements, operands, elements or results, or make conditions always or never true.
+    The mutations delete a statement, operand, element or result, or make a condition always true or
+    always false.
     """
     for holder, name, body in _bodies(function):
         for index, statement in enumerate(body):
@@ -204,7 +205,7 @@ def _statement_edits(holder: ast.AST, name: str, body: list[ast.stmt], index: in
         if statement.value is None:
             yield statement.lineno, "deleted `return`", [(holder, name, _replaced(body, index, ast.Pass()))]
         elif isinstance(statement.value, ast.Constant) and not statement.value.value:
-            # None is as false as False, so only the return itself matters.
+            # None is false, too, like the constant, so only the return itself is deleted.
             if body[index + 1 :] or not isinstance(holder, Function):
                 yield statement.lineno, f"deleted `{_short(statement)}`", [(holder, name, _replaced(body, index, ast.Pass()))]
         else:

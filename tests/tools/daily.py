@@ -176,7 +176,7 @@ def start(command: Sequence[str]) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str], name: str) -> bool:
-    """Prints the output of a failed command, otherwise its last line; returns whether it failed."""
+    """Prints a command's output, or the last line if it succeeded. Returns whether it failed."""
     output, _ = process.communicate()
     failed = process.returncode != 0
     lines = output.strip().splitlines()

@@ -1,4 +1,4 @@
-"""Writes `samples/documents`, the examples of XLA's documentation as files.
+"""Writes the examples in XLA's documentation to files in `samples/documents`.
 
 Usage: `python tests/tools/document_samples.py`.
 """
@@ -15,7 +15,7 @@ import hlotool
 from hlotool.text.print.printer import header_attributes
 
 FOLDER = Path(__file__).parents[2] / "samples" / "documents"
-# XLA's short form, without layouts, since all of them are the default.
+# XLA's short form without layouts, because all layouts are the default.
 OPTIONS = hlotool.PrintOptions(
     print_program_shape=False, print_percent=False, include_layout_in_shapes=False, print_operand_index_annotation_interval=0
 )

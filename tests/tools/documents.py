@@ -172,7 +172,7 @@ BUILDS["Sort"] = lambda b, x, a: b.sort(x, ascending, a["dimension"])
 
 
 def read_back(module: Module) -> Module:
-    """Verifies a module, and returns the module read back from its print, which must be equal."""
+    """Verifies, prints and parses a module. Returns the parsed module, which must be the same."""
     assert [d for d in hlotool.verify(module) if d.severity == "error"] == []
     again = hlotool.parse(str(module))
     assert list(differences(module, again)) == []

@@ -1,4 +1,4 @@
-"""Random edits of modules whose differences are known.
+"""Random edits of modules, with a record of the differences that the edits cause.
 
 The editor records the kind of each edit, and the counterpart of each instruction.
 
@@ -50,9 +50,9 @@ _NUMBER = re.compile(r"-?[0-9][0-9.]*(?:e[+-]?[0-9]+)?|-?nan(?:\(0x[0-9a-f]+\))?
 class Edit:
     """An edit: its kind, and the instruction in both modules.
 
-    `left` and `right` are the instruction's numbers in textual order, or -1 if a module does not
-    have it. For the kind `root`, they are numbers of computations. Edits whose kind ends with `?`
-    may also be reported in another way, or not at all.
+    `left` and `right` are the instruction's numbers in textual order, or -1 for a module that does
+    not contain the instruction. For the kind `root`, they are numbers of computations. Edits whose
+    kind ends with `?` may also be reported in another way, or not at all.
     """
 
     kind: str
@@ -108,7 +108,7 @@ class Editor:
         raise EditError("there is no such instruction")
 
     def earlier(self, x: Instruction) -> list[Instruction]:
-        """Returns the unedited instructions that come before one in its computation."""
+        """Returns the unedited instructions that come before `x` in its computation."""
         order = self.rewriter.instructions(self.rewriter.owner(x))
         return [y for y in order[: order.index(x)] if y in self.origin]
 
@@ -313,7 +313,7 @@ def _control(editor: Editor) -> None:
     x = editor.some(lambda x: x.op.name != "parameter")
     others = [y for y in editor.earlier(x) if y not in x.control_predecessors and y.op.name != "parameter"]
     if not others:
-        raise EditError("no instruction comes before it")
+        raise EditError("no other instruction comes before this one")
     editor.rewriter.update(x, attributes={"control-predecessors": (*x.control_predecessors, editor.random.choice(others))})
     editor.tell("control", x)
 
@@ -323,7 +323,7 @@ def _root(editor: Editor) -> None:
     x = editor.some()
     owner = editor.rewriter.owner(x)
     if owner.root is x or owner.root.shape != x.shape or owner in editor.roots or owner not in editor.copies or owner.root in editor.touched:
-        raise EditError("it cannot be the root")
+        raise EditError("the instruction cannot be the root")
     editor.roots.add(owner)
     editor.touched |= {x, owner.root}
     editor.rewriter.set_root(x)
@@ -349,9 +349,9 @@ def _delete(editor: Editor) -> None:
     owner = editor.rewriter.owner(x)
     users = editor.rewriter.users(x)
     if owner.root is x or any(user in editor.touched or user not in editor.origin for user in users) or editor.rewriter.control_successors(x):
-        raise EditError("it is needed")
+        raise EditError("the instruction is needed")
     if x.op.calls or x.control_predecessors:
-        raise EditError("it has other edges")
+        raise EditError("the instruction has other edges")
     operand = next(operand for operand in x.operands if operand.shape == x.shape)
     editor.rewriter.replace(x, operand)
     editor.told.append(("deleted", editor.origin.pop(x), None, None))
@@ -382,7 +382,7 @@ def _outline(editor: Editor) -> None:
     x = editor.some(lambda x: x.operands and not x.op.calls and not x.control_predecessors and x.shape.is_array and COMMUTATIVE in x.op.traits)
     rewriter = editor.rewriter
     if rewriter.control_successors(x) or rewriter.owner(x).root is x:
-        raise EditError("it has other edges")
+        raise EditError("the instruction has other edges")
     # Also moves the operands that have no other user.
     own = [y for y in dict.fromkeys(x.operands) if y.op.arity in (1, 2) and y in editor.origin and y not in editor.touched and not y.op.calls
            and rewriter.users(y) == (x,) and not y.control_predecessors and y.shape.is_array and rewriter.owner(x).root is not y
@@ -450,7 +450,7 @@ def _schedule(editor: Editor) -> None:
     earliest = max(needed, default=-1) + 1
     # An exchange of neighbors could be reported for either neighbor.
     if earliest >= at - 1 or any(y not in editor.origin or y in editor.touched for y in order[earliest:at]):
-        raise EditError("it cannot move up")
+        raise EditError("the instruction cannot move up")
     editor.rewriter.move(x, before=order[earliest])
     editor.touched |= set(order[earliest:at])
     editor.tell("schedule", x)
@@ -461,7 +461,7 @@ def _header(editor: Editor) -> None:
     text = editor.random.choice(_HEADERS)
     name = text.partition("=")[0]
     if name in editor.module.attributes or any(key == name for _, _, _, key in editor.told):
-        raise EditError("the header already has it")
+        raise EditError("the header already has the attribute")
     other = hlotool.parse(f"HloModule m, {text}\nENTRY e {{ ROOT p = f32[] parameter(0) }}")
     editor.module.attributes[name] = other.attributes[name]
     editor.told.append(("header", None, None, name))
@@ -471,9 +471,9 @@ def _header(editor: Editor) -> None:
 
 
 def edit_module(original: Module, count: int, random: Random, kinds: Sequence[str] = ()) -> Edited | None:
-    """Returns a copy of a module with up to `count` edits, read back from its print.
+    """Returns a copy of a module with up to `count` edits, parsed from its printed text.
 
-    Returns None if no edit was possible, or if the result cannot be read.
+    Returns None if no edit was possible, or if the printed text cannot be parsed.
     """
     editor = Editor(original, random)
     edits = 0
@@ -492,7 +492,7 @@ def edit_module(original: Module, count: int, random: Random, kinds: Sequence[st
 
 
 def _read_again(edited: Edited) -> Edited | None:
-    """Returns the same edits with the module read from its print.
+    """Returns the same edits with the module parsed from its printed text.
 
     Returns None if that module differs, for example because defaults depend on shapes.
     """

@@ -2,7 +2,7 @@
 
 ;;; Commentary:
 
-;; Does what a user would do, and tells what happens.
+;; Does what a user would do, and reports the results.
 
 ;;; Code:
 
@@ -17,11 +17,11 @@
     (write-region (concat line "\n") nil (getenv "HLOTOOL_TOLD") t)))
 
 (defun drive-text ()
-  "The text of the buffer."
+  "Return the text of the buffer."
   (buffer-substring-no-properties (point-min) (point-max)))
 
 (defun drive-wait (what condition)
-  "Wait until CONDITION returns a value, and return it; WHAT it is about."
+  "Wait until CONDITION returns a value, and return it; WHAT describes it."
   (let ((end (time-add nil 15)) value)
     (while (and (not (setq value (funcall condition))) (time-less-p nil end))
       (accept-process-output nil 0.05))
@@ -34,23 +34,23 @@
   (move-to-column column))
 
 (defun drive-changed (step change)
-  "Tell the text after CHANGE as the result of STEP, and take it back."
+  "Report the text after CHANGE as the result of STEP, and undo the change."
   (let ((before (drive-text)))
     (funcall change)
     (drive-tell step (drive-text))
     (erase-buffer)
     (insert before)
-    ;; Eglot tells the server of changes when nobody has typed for a while.
+    ;; Eglot notifies the server of changes when the user has not typed for a while.
     (when (bound-and-true-p eglot--managed-mode)
       (eglot--signal-textDocument/didChange))))
 
 (defun drive-lines (items)
-  "The numbers of the lines of ITEMS of xref."
+  "Return the line numbers of xref ITEMS."
   (mapconcat (lambda (item) (format "%s" (xref-location-line (xref-item-location item)))) items " "))
 
 (defun drive-eglot ()
   "Use the server."
-  ;; Eglot connects after the first command, and there are none in a batch.
+  ;; Eglot connects after the first command, and a batch has no commands.
   (run-hooks 'post-command-hook)
   (drive-wait "the server" #'eglot-current-server)
   (drive-tell "server" (plist-get (eglot--server-info (eglot-current-server)) :name))
@@ -142,7 +142,7 @@
                                   (flycheck-error-id finding) (flycheck-error-message finding)))))
 
 (defun drive-plain ()
-  "Use what there is without the server."
+  "Use the features that work without the server."
   (drive-tell "symbols" (mapconcat #'car (funcall imenu-create-index-function) " "))
   (drive-changed "formatted lines" (lambda ()
                                      (drive-go 12 0)

@@ -1,4 +1,4 @@
--- Drives Neovim for editors.py: does what a user would do, and tells what happens.
+-- Drives Neovim for editors.py: does what a user would do, and reports the results.
 
 local told = assert(io.open(vim.env.HLOTOOL_TOLD, "a"))
 local with_server = vim.env.HLOTOOL_EDITOR ~= "neovim-plain"
@@ -13,7 +13,7 @@ local function text()
   return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), "\n")
 end
 
--- Waits until `condition` holds, and tells if it never does.
+-- Waits until `condition` is true, and raises an error if it never is.
 local function wait(what, condition)
   if not vim.wait(15000, condition, 20) then
     error("waited in vain for " .. what, 0)
@@ -32,7 +32,7 @@ local function press(keys)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, false, true), "nx!", false)
 end
 
--- The text in the floating window that `show` opens, which is closed again.
+-- Reports the text in the floating window that `show` opens, and closes the window.
 local function floating(what, show)
   local function window()
     for _, id in ipairs(vim.api.nvim_list_wins()) do
@@ -48,7 +48,7 @@ local function floating(what, show)
   vim.api.nvim_win_close(id, true)
 end
 
--- The lines in the quickfix list that `show` fills.
+-- Reports the line numbers in the quickfix list that `show` fills.
 local function listed(what, show)
   vim.fn.setqflist({})
   show()
@@ -57,7 +57,7 @@ local function listed(what, show)
   vim.cmd("cclose")
 end
 
--- Does something that changes the text, tells the new text, and takes it back.
+-- Changes the text, reports the new text, and restores the old text.
 local function changed(what, change)
   local before = text()
   change()
@@ -82,7 +82,7 @@ function steps.questions()
   listed("references", vim.lsp.buf.references)
 end
 
--- Completion needs insert mode, in which scripts are not run: a timer looks at the menu.
+-- Completion needs insert mode, in which scripts are not run, so a timer looks at the menu.
 function steps.completion()
   changed("completion", function()
     vim.bo.omnifunc = "v:lua.vim.lsp.omnifunc"
@@ -168,7 +168,7 @@ function steps.saved()
   tell("formatted on save", text())
 end
 
--- Settings are read again when a text is saved.
+-- Settings are read again when a file is saved.
 function steps.settings()
   wait("the finding", function() return #vim.diagnostic.get(0) > 0 end)
   vim.fn.writefile({ "[lint]", 'ignore = ["W001"]' }, "hlotool.toml")

@@ -1,4 +1,4 @@
-" Drives Vim for editors.py: does what a user would do, and tells what happens.
+" Drives Vim for editors.py: does what a user would do, and reports the results.
 
 function! s:Tell(step, result) abort
   call writefile([json_encode([a:step, type(a:result) == v:t_string ? a:result : string(a:result)])], $HLOTOOL_TOLD, 'a')
@@ -8,7 +8,7 @@ function! s:Text() abort
   return join(getline(1, '$'), "\n")
 endfunction
 
-" Waits until a condition holds.
+" Waits until a condition is true.
 function! s:Wait(what, condition) abort
   for l:try in range(300)
     if eval(a:condition)
@@ -19,7 +19,7 @@ function! s:Wait(what, condition) abort
   throw 'waited in vain for ' . a:what
 endfunction
 
-" Does something that changes the text, tells the new text, and takes it back.
+" Changes the text, reports the new text, and restores the old text.
 function! s:Changed(step, keys) abort
   let s:before = getline(1, '$')
   call feedkeys(a:keys, 'xt')
@@ -54,7 +54,7 @@ function! s:Ale() abort
   call s:Changed('renamed', ":ALERename\<CR>\<C-u>total\<CR>")
   setlocal omnifunc=ale#completion#OmniFunc
   call cursor(14, 1)
-  " The plugin waits for the server only while nobody types, so the menu is closed later.
+  " The plugin waits for the server only while the user does not type, so the menu is closed later.
   call timer_start(3000, {-> feedkeys("\<C-y>\<Esc>", 't')})
   call feedkeys("S  ROOT r = f32[4] exponen\<C-x>\<C-o>", 'xt!')
   call s:Tell('completion', s:Text())

@@ -56,7 +56,7 @@ EXPECTED = {
 
 
 def recipe(part: str) -> str:
-    """Returns the first of the guide's code blocks to contain `part`."""
+    """Returns the first code block of the guide that contains `part`."""
     guide = (ROOT / "docs/editors.md").read_text(encoding="utf-8")
     (code,) = (code for code in re.findall(r"^```\w+\n(.*?)^```", guide, re.DOTALL | re.MULTILINE) if part in code)
     return str(code).replace("~/src/hlotool", str(ROOT))
@@ -103,7 +103,7 @@ EDITORS: dict[str, Callable[[Path], list[str]]] = {
     "vim-plain": lambda home: vim(home, "set runtimepath^="),
     "vim-ale": lambda home: vim(home, "set runtimepath^=", "ale#linter#Define"),
 }
-"""Functions that write an editor's files into a home directory and return its command."""
+"""Functions that write an editor's files into a home directory and return the editor's command."""
 
 
 def run(name: str, seconds: float = 60.0) -> list[tuple[str, str]]:
@@ -123,7 +123,7 @@ def run(name: str, seconds: float = 60.0) -> list[tuple[str, str]]:
             done = subprocess.run(command, cwd=home / "work", env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False)
             output = (done.stdout + done.stderr).decode("utf-8", "replace")
         except subprocess.TimeoutExpired:
-            output = f"{command[0]} did not end"
+            output = f"{command[0]} did not exit in time"
         steps = [tuple(json.loads(line)) for line in told.read_text(encoding="utf-8").splitlines()]
     return [*steps, ("output", output)] if output.strip() else steps
 

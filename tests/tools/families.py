@@ -1,7 +1,7 @@
 """Families of modules of any size: each has a function from a size to HLO text, and a size to test.
 
-`growth.py` measures them. A module of size n is about n times as long as a line, and valid unless the
-name of the family says otherwise.
+`growth.py` measures them. A module of size n is about n times as long as a line, and is valid
+unless the name of the family indicates an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Family(NamedTuple):
 
 
 def entry(body: str, before: str = "", header: str = "") -> str:
-    """Returns a module whose entry has the parameters p, f32[], and v, f32[4]."""
+    """Returns a module whose entry has the parameters p (f32[]) and v (f32[4])."""
     start = "  p = f32[] parameter(0)\n  v = f32[4] parameter(1)\n"
     return f"HloModule m{header}\n{before}ENTRY e {{\n{start}{body}\n}}\n"
 
@@ -285,7 +285,7 @@ def send_recv(n: int) -> str:
     return entry(rows(one_pair, n))
 
 
-# ---- modules that passes of the optimizer simplify --------------------------------------------------------------------
+# ---- modules that the optimizer simplifies ----------------------------------------------------------------------------
 
 
 def loops_of_their_own(n: int) -> str:
@@ -469,7 +469,7 @@ FAMILIES: dict[str, Family] = {
     "fusion parameters": Family(fusion_parameters, 200),
     "inline computations": Family(nested("call(p), to_apply={ p = f32[] parameter(0) q = ", "f32[] negate(p)", " }"), 25),
     "modules": Family(modules, 200),
-    # ---- what passes simplify
+    # ---- modules that the optimizer simplifies
     "loops of their own": Family(loops_of_their_own, 100),
     "loop state of constants": Family(state_of_constants, 500),
     "conditionals of their own": Family(conditionals_of_their_own, 300),

@@ -68,7 +68,7 @@ def judged(text: str) -> tuple[str, str]:
 
 
 def smallest(text: str, kind: str) -> str:
-    """Returns the text without the lines and tokens that the finding does not need."""
+    """Returns the text without lines and tokens that are not needed to reproduce the finding."""
     for pattern in (r"[^\n]*\n|[^\n]+", r", (?=[a-z_\-]+=)|[^\s,]+|\s+|,"):
         pieces, changed = re.findall(pattern, text), True
         while changed and len(pieces) < 400:
@@ -82,9 +82,11 @@ def smallest(text: str, kind: str) -> str:
 
 
 def corpus_seeds(folder: Path, texts: int) -> Iterator[Seed]:
-    """Yields lines of the corpus that differ in more than their numbers.
+    """Yields lines of the corpus.
 
-    Lines of small modules stay in place; lines of dumps get small modules of their own.
+    Lines from a sample of the small modules stay in place. The instructions of all modules and
+    dumps are placed in small modules of their own; instructions that differ from an earlier one
+    only in numbers are left out.
     """
     known: set[str] = set()
     with lzma.open(folder / "parse.jsonl.xz", "rt") as file:
@@ -140,7 +142,7 @@ def fuzz_bytes(count: int, seed: int, report: Report) -> None:
 
 
 def fuzz_formats(count: int, seed: int, texts: list[str], report: Report) -> None:
-    """Checks mangled modules: generated ones, and alternately those in `texts`, if any."""
+    """Checks mangled modules: generated modules, alternating with those in `texts`, if any."""
     for number in range(seed * count, (seed + 1) * count):
         random = Random(number)
         start, text = time.perf_counter(), ""

@@ -2,8 +2,8 @@
 
 Usage: `python tests/tools/fuzz_commands.py --count 500 --seed 1`. Commands, options and their types
 come from click, so new options are covered automatically. No command line may end with an internal
-error, run for more than a few seconds, or change a file that it was not asked to write. A failure
-prints the command and keeps its folder.
+error, run for more than a few seconds, or change a file that it was not asked to write. For
+each failure, the command is printed and its folder is kept.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SERVERS = frozenset({"lsp"})
 """Commands that wait for requests."""
 
 _WRITERS = frozenset({"-o", "--output", "--trace-out", "--in-place", "--fix", "--add-ignore", "--write-baseline", "--baseline"})
-"""Options that write files, or name the file to write."""
+"""Options that write files, or whose value is the path of a file to write."""
 
 _WRITING = frozenset({"apply", "fmt"})
 """Commands that write files without an option."""
@@ -91,7 +91,7 @@ def write_files(folder: Path, chance: random.Random) -> list[str]:
 
 
 def value_of(parameter: click.Parameter, files: list[str], chance: random.Random) -> str:
-    """Draws a value for an option or an argument, usually one of its type."""
+    """Draws a value for an option or an argument, usually a value of the correct type."""
     kind = parameter.type
     if chance.random() < 0.03:
         return chance.choice(_WORDS)
@@ -155,7 +155,7 @@ def fault_of(arguments: list[str], folder: Path) -> tuple[int, str]:
             stream.flush()
     shown = "" if error.closed else error.buffer.getvalue().decode(errors="replace")  # type: ignore[attr-defined]
     if code not in {0, 1, 2, -1}:
-        fault = f"ends with {code}\n{shown}"
+        fault = f"exits with code {code}\n{shown}"
     elif "Traceback (most recent call last)" in shown:
         fault = f"shows a traceback\n{shown}"
     elif arguments[0] not in _WRITING and not _WRITERS & {part.partition("=")[0] for part in arguments} and snapshot(folder) != before:
@@ -199,8 +199,8 @@ def main() -> int:
     options = parser.parse_args()
     began = time.monotonic()
     codes, faults = fuzz(options.count, options.seed, options.only or names)
-    ended = ", ".join(f"{number} with {code}" for code, number in sorted(codes.items()))
-    print(f"{options.count} command lines in {time.monotonic() - began:.0f} s: {ended}; {faults} faults")
+    ended = ", ".join(f"{number} with exit code {code}" for code, number in sorted(codes.items()))
+    print(f"{options.count} command lines in {time.monotonic() - began:.0f} s: {ended}; faults: {faults}")
     return int(faults > 0)
 
 

@@ -3,17 +3,18 @@
 Usage: `python tests/tools/fuzz_differ.py --count 500 --seed 1 [FILE ...]`.
 
 The modules come from tests/programs, from generators (some of them repetitive), from the given
-files (HLO or JSON lines with a field `text`), and from the folder HLOTOOL_CORPUS. Each is edited
-once, 10 times and 200 times, renamed, and, unless it is scheduled, reordered. The difference must
-report every edit with its kind, and nothing else, unless there is an explanation that costs no more
-than the edits.
+files (HLO or JSON lines with a field `text`), and from the folder HLOTOOL_CORPUS. Each module is
+edited once, 10 times and 200 times, renamed, and, unless it is scheduled, reordered. The difference
+must report every edit with its kind, and nothing else, unless there is an explanation that costs no
+more than the edits.
 
 A module must not differ from itself, and must differ from its renamed copy only in names. The
 reverse difference must have the same categories. Patches must turn one module into the other, even
 if its names differ.
 
-`--faults` runs modules with one wrong part, which the comparison must name. `--hash-seeds` compares
-the output of processes with different hash seeds. `--linear` measures the time on growing modules.
+`--faults` runs modules with one wrong part, which the comparison of runs must identify.
+`--hash-seeds` compares the output of processes with different hash seeds. `--linear` measures the
+time on growing modules.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ They may cost up to a tenth more than the edits, and may differ in the reverse d
 """
 
 _OPPOSITES = {"inserted": "deleted", "deleted": "inserted"}
-# These changes follow from others, and may be missing from the report.
+# These changes follow from other changes, and may be missing from the report.
 _FOLLOWING = frozenset({"operands", "attributes"})
 
 
 def modules(files: list[Path], random: Random) -> Iterator[tuple[str, str]]:
-    """Yields the name and the text of one module after the other, endlessly."""
+    """Yields modules endlessly, each as its name and its text."""
     paths = [*sorted(PROGRAMS.glob("*.hlo")), *files]
     corpus = os.environ.get("HLOTOOL_CORPUS")
     lists = [path for path in sorted(Path(corpus).glob("run.jsonl.xz")) if path.is_file()] if corpus else []
@@ -86,7 +87,7 @@ def faults(edited: Edited, delta: Delta, outcomes: Counter[str]) -> Iterator[str
         # If most of a module has changed, finding the best explanation takes too long.
         outcomes["costs more than the edits"] += 1
         if len(edited.edits) < MANY or costs[0] > 1.1 * costs[1] + 3:
-            yield f"costs {costs[0]:g}, but the edits {costs[1]:g}"
+            yield f"the explanation costs {costs[0]:g}, but the edits cost only {costs[1]:g}"
         return
     if delta.pairs.partner != true.partner or delta.pairs.computations != true.computations:
         outcomes["another explanation"] += 1
@@ -120,7 +121,8 @@ def _wrong_kinds(edited: Edited, delta: Delta) -> Iterator[str]:
         if edit.kind in ("opcode", "shape", "element_type"):
             optional |= {(kind, edit.left) for kind in ("attributes", "called", "constants", "layout")}
     for kind, node, key in sorted((told - wanted).elements(), key=repr):
-        # Several changed operands of one instruction are one change, and `layout` has its own keys.
+        # Several changed operands of an instruction count as one change, and `layout` has its own
+        # keys.
         if (kind, node) in optional or (kind, node, None) in wanted or (kind == "header" and key == "entry_computation_layout"):
             continue
         yield f"reports {kind} {key or ''} of {delta.graph.nodes[node].name if node >= 0 else 'the module'}, which did not change"
@@ -162,8 +164,8 @@ def swapped_faults(edited: Edited, delta: Delta) -> Iterator[str]:
 
 def check(name: str, text: str, random: Random, outcomes: Counter[str]) -> Iterator[str]:
     try:
-        # A Rewriter removes invalid parts of a header, and printing adds defaults; these are not
-        # edits.
+        # A Rewriter removes invalid parts of a header, and printing adds defaults; these
+        # changes are not edits.
         module = hlotool.parse(hlotool.to_text(renamed(hlotool.parse(text), random)))
     except HlotoolError:
         outcomes["does not parse"] += 1
@@ -187,7 +189,7 @@ def check(name: str, text: str, random: Random, outcomes: Counter[str]) -> Itera
 
 
 def unnamed_faults(count: int, seed: int) -> Iterator[str]:
-    """Yields wrong constants, attributes and operands that a comparison of runs does not name.
+    """Yields wrong constants, attributes and operands that a comparison of runs does not identify.
 
     Tries `count` edits that change a value.
     """
@@ -211,7 +213,7 @@ def unnamed_faults(count: int, seed: int) -> Iterator[str]:
         fault = list(module.all_instructions())[edited.edits[0].left]
         named[kind] += 1
         if result.first is None or result.first.left[1] != fault.name:
-            yield f"{name}: the wrong {kind} of {fault.name} are not named: {result.text}"
+            yield f"{name}: the wrong {kind} of {fault.name} are not identified: {result.text}"
     print(f"runs of modules with wrong parts: {dict(named)}")
 
 
@@ -266,11 +268,11 @@ def linear_faults() -> Iterator[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", type=Path, help="HLO files, or JSON lines with a field `text`")
+    parser.add_argument("files", nargs="*", type=Path, help="HLO files, or files of JSON lines with a `text` field")
     parser.add_argument("--count", type=int, default=100, help="number of modules, each edited several times")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--hash-seeds", action="store_true", help="also compare processes with different hash seeds")
-    parser.add_argument("--faults", type=int, default=0, help="number of modules with a wrong part, which comparing runs must name")
+    parser.add_argument("--faults", type=int, default=0, help="number of modules with a wrong part, which a comparison of runs must identify")
     parser.add_argument("--linear", action="store_true", help="also measure the time on growing modules")
     parser.add_argument("--digest", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -292,7 +294,7 @@ def main() -> int:
     ):
         number_of_faults += 1
         print(fault, flush=True)
-    print(f"{dict(outcomes)}, {number_of_faults} faults")
+    print(f"{dict(outcomes)}, faults: {number_of_faults}")
     return int(number_of_faults > 0)
 
 

@@ -1,12 +1,13 @@
-"""Sends random modules through the whole tool; not run by pytest.
+"""Runs all parts of hlotool on random modules; not run by pytest.
 
 Usage: `python tests/tools/fuzz_modules.py --seed 0 --count 1000 --jobs 2 [--check NAME]`.
 
-Each seed yields a module with some of the features of `hlotool.testing`. It must be valid, and its
-print must read back as the same module. The optimizer must keep it valid after each pass, preserve
-its results and effects bit for bit, and find nothing to do in a second run. A share of the modules
-also goes through random passes, plans, the differ and patches, hashes, and builder code. Every
-fault is printed with the command that reproduces it, and with a smaller module.
+Each seed yields a module with some of the features of `hlotool.testing`. The module must be valid,
+and its printed text must parse back to the same module. The optimizer must keep the module valid
+after each pass, preserve its results and effects bit for bit, and find nothing to do in a second
+run. A share of the modules also goes through random passes, plans, the differ and patches, hashes,
+and builder code. Every fault is printed with the command that reproduces it, and with a smaller
+module.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ from hlotool.testing.generator import TYPES
 
 ALL_TYPES = [name for name, row in ELEMENT_TYPES.items() if row.bits]
 SECONDS = 60
-"""The time limit in seconds; it is a fault if the check of a module takes longer."""
+"""The time limit for one check of a module, in seconds; a check that takes longer is a fault."""
 REDUCING_SECONDS = 20
 _ITEMS = 50
-"""The number of items in each queue of the host; no module takes that many."""
+"""The number of items in each queue of the host; no module reads that many."""
 _CHUNK = 50
 
 
@@ -75,7 +76,7 @@ class Setup:
 
 
 _SHARES = {"chains": 0.6, "effects": 0.15}
-"""The probabilities of features that differ from the default."""
+"""The features whose probability differs from the default, with their probabilities."""
 
 
 def setup_of(seed: int) -> Setup:
@@ -124,12 +125,12 @@ def run(module: Module, arguments: Sequence[Any], executor: str) -> Run:
 def difference(expected: Run, actual: Run) -> str | None:
     """Returns a description of the first difference between two runs, or None."""
     if len(expected.values) != len(actual.values):
-        return f"{len(expected.values)} values, not {len(actual.values)}"
+        return f"expected {len(expected.values)} values, found {len(actual.values)}"
     for number, (a, b) in enumerate(zip(expected.values, actual.values, strict=True)):
         if (isinstance(a, (np.ndarray, np.generic, int)) or isinstance(b, (np.ndarray, np.generic, int))) and not same_bits(
             np.asarray(a), np.asarray(b)
         ):
-            return f"value {number} is {a!r}, not {b!r}"
+            return f"value {number}: expected {a!r}, found {b!r}"
     return None
 
 
@@ -153,7 +154,7 @@ def changed_results(before: Module, after: Module, seed: int) -> str | None:
 
 Check = Callable[[Module, Random], Iterator[str]]
 CHECKS: dict[str, tuple[float, Check]] = {}
-"""The checks by name, each with the share of modules that it sees.
+"""The checks by name, each with the share of modules on which it runs.
 
 Checks yield faults, and must not change the module.
 """
@@ -174,7 +175,7 @@ def _valid(module: Module, random: Random) -> Iterator[str]:
     if errors := errors_of(read):
         yield f"is not valid: {errors[0]}"
     if hlotool.to_text(read) != text:
-        yield "does not print as it was read"
+        yield "does not parse back to the same module"
 
 
 @_check(1)
@@ -189,7 +190,7 @@ def _passes(module: Module, random: Random) -> Iterator[str]:
 
 
 def _read_or_made(module: Module, random: Random) -> Module:
-    """Returns the module itself, or its print read back, with constants held as text."""
+    """Returns the module, or a copy parsed from its printed text, with constants stored as text."""
     return module if random.random() < 0.5 else hlotool.parse(hlotool.to_text(module))
 
 
@@ -210,7 +211,7 @@ def _optimized(module: Module, passes: str | None, random: Random) -> Iterator[s
     if hlotool.to_text(module) != before:
         yield f"{what}, the original module was changed"
     if hlotool.to_text(hlotool.parse(text)) != text:
-        yield f"{what}, the result does not print as it was read"
+        yield f"{what}, the result does not parse back to the same module"
     # Rules that undo each other are stopped, and then a second run may change the module.
     is_stopped = any("stopped" in remark for remark in after.report.remarks)
     if not is_stopped and hlotool.to_text(hlotool.optimize(after, passes)) != text:
@@ -222,9 +223,9 @@ def _optimized(module: Module, passes: str | None, random: Random) -> Iterator[s
 
 @_check(0.15)
 def _literals(module: Module, random: Random) -> Iterator[str]:
-    """Checks that the optimizer treats constants held as bytes like constants held as text."""
+    """Checks that the optimizer treats constants stored as bytes like constants stored as text."""
     if hlotool.to_text(hlotool.optimize(module)) != hlotool.to_text(hlotool.optimize(hlotool.parse(hlotool.to_text(module)))):
-        yield "is optimized differently after it was read again"
+        yield "is optimized differently after printing and parsing"
 
 
 @_check(0.4)
@@ -250,7 +251,8 @@ def _planned(module: Module, arguments: Sequence[Any], expected: Run) -> str | N
 
 @_check(0.08)
 def _diff(module: Module, random: Random) -> Iterator[str]:
-    # A Rewriter removes invalid parts of a header, and printing adds defaults; these are not edits.
+    # A Rewriter removes invalid parts of a header, and printing adds defaults; these
+    # changes are not edits.
     module = hlotool.parse(hlotool.to_text(renamed(module, random)))
     yield from self_faults(module, random)
     edited = edit_module(module, random.choice((1, 1, 3)), random)
@@ -276,9 +278,9 @@ def _hash(module: Module, random: Random) -> Iterator[str]:
     module = hlotool.parse(hlotool.to_text(module))
     other = renamed(shuffled(module, random), random)
     if hashes(module).module != hashes(other).module:
-        yield "has another hash with other names in another order"
+        yield "has a different hash after renaming and reordering"
     if canonical_text(module) != canonical_text(other):
-        yield "has another canonical form with other names in another order"
+        yield "has a different canonical form after renaming and reordering"
 
 
 @_check(0.08)
@@ -403,8 +405,8 @@ def _shorten(module: Module, rewriter: hlotool.Rewriter, x: Instruction, kind: s
 def examine(seeds: range, only: Sequence[str], reduces: bool) -> tuple[Counter[str], list[str], tuple[float, int]]:
     """Runs the checks on modules.
 
-    Returns the number of modules that each check saw and the number of faults, the reports, and the
-    slowest seed.
+    Returns a counter with the number of modules per check and the number of faults, the reports,
+    and the time and seed of the slowest module.
     """
     counts: Counter[str] = Counter()
     reports = []
@@ -456,12 +458,12 @@ def main() -> int:
         ):
             counts += own
             if part.stop % 1000 == 0:
-                print(f"up to seed {part.stop}: {counts['FAULTS']} faults in {counts['modules']:,} modules", file=sys.stderr, flush=True)
+                print(f"up to seed {part.stop}: faults: {counts['FAULTS']}, modules: {counts['modules']:,}", file=sys.stderr, flush=True)
             slowest = max(slowest, slow)
             for report in reports:
                 print(report, flush=True)
     seconds = time.perf_counter() - start
-    print(f"{dict(counts)}; {seconds:.0f} s, slowest {slowest[0]:.1f} s (seed {slowest[1]}); {counts['FAULTS']} faults")
+    print(f"{dict(counts)}; {seconds:.0f} s, slowest {slowest[0]:.1f} s (seed {slowest[1]}); faults: {counts['FAULTS']}")
     return int(counts["FAULTS"] > 0)
 
 

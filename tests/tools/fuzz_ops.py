@@ -6,8 +6,8 @@ Usage: `HLOTOOL_XLA_PYTHON=... python tests/tools/fuzz_ops.py --count 20000 --se
 Draws instances of operations, computes many at once in one module with hlotool and with XLA, and
 checks that integers agree bit for bit and floats up to rounding. After a disagreement, instances
 are drawn until a small one disagrees; it is shown with its module, its operands and both results.
-With --without-xla, for machines without XLA, each instance must give the same bits alone and among
-others.
+With --without-xla, for machines without XLA, each instance must give the same bits whether it
+runs alone or together with others.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def our_leaves(instances: Sequence[Instance]) -> list[Any]:
 def judged(instances: Sequence[Instance], xla: Xla | None) -> list[Verdict]:
     """Returns verdicts on instances.
 
-    The instances run together if hlotool and XLA can compute them together, otherwise in halves.
+    The instances run together if hlotool and XLA can compute them together; otherwise, each half
+    runs separately.
     """
     if xla is None:
         return judged_alone(instances)
@@ -92,14 +93,14 @@ def judged(instances: Sequence[Instance], xla: Xla | None) -> list[Verdict]:
 
 
 def judged_alone(instances: Sequence[Instance]) -> list[Verdict]:
-    """Returns verdicts without XLA: compares each instance by itself and among the others."""
+    """Returns verdicts without XLA: runs each instance alone, and together with the others."""
     verdicts, alone, kept = [], list[list[Any]](), list[Instance]()
     for x in instances:
         try:
             alone.append(our_leaves([x]))
             kept.append(x)
         except Exception as error:
-            # Without XLA, it is not known whether XLA would refuse the instance, too.
+            # Without XLA, it is not known whether XLA would reject the instance, too.
             is_ours = isinstance(error, HlotoolError | ValueError)
             verdicts.append(Verdict(x, "not by XLA" if is_ours else "raised", f"{type(error).__name__}: {error}"))
     together = our_leaves(kept) if kept else []
@@ -173,7 +174,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], choices=list(FAMILIES), help="family to draw from; repeatable")
     parser.add_argument("--most", type=int, default=20, help="number of findings to show")
     parser.add_argument("--every-value", action="store_true", help="test every value of elementwise operations instead of random instances")
-    parser.add_argument("--without-xla", action="store_true", help="compare each instance alone and among others, without XLA")
+    parser.add_argument("--without-xla", action="store_true", help="without XLA, compare each instance's results when run alone and with others")
     parser.add_argument("--no-reduce", action="store_true", help="show findings without looking for smaller ones")
     options = parser.parse_args()
     start, done = time.monotonic(), 0

@@ -2,12 +2,13 @@
 
 Usage: `python tests/tools/fuzz_optimizer.py --count 10000 --seed 1 [FILE ...]`.
 
-Random modules must stay valid, and a second run must change nothing. A tenth as many modules are
-drawn from all opcodes; most of them have errors, and none may raise an exception. Random instances
-of operations with some constant operands must compute the same bits, and so must the modules in
-files, which are HLO or, like the files of the corpus, JSON lines. With `--xla` and
-HLOTOOL_XLA_PYTHON, XLA reads and runs the modules before and after, and its results are compared up
-to rounding.
+Random modules must stay valid, and a second run must change nothing. For every ten such modules,
+one more is built from arbitrary opcodes; most of these additional modules are invalid, but none may
+cause an exception. After optimization, modules of random operations with some constant operands
+must compute the same results bit for bit, and so must the modules in the given files, which contain
+HLO or, like the files of the corpus, JSON lines. With `--xla` and HLOTOOL_XLA_PYTHON, XLA also
+parses and runs the modules of the last two kinds before and after optimization, and the results are
+compared up to rounding.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def generated(count: int, seed: int) -> Iterator[str]:
 
 
 def with_errors(count: int, seed: int) -> Iterator[str]:
-    """Yields modules that parse, but most of which are invalid."""
+    """Yields modules that parse, although most of them are invalid."""
     for k in range(count):
         yield random_text(seed * 1_000_000 + k, instructions=Random(k).randint(3, 40))
 
@@ -77,7 +78,7 @@ def with_constants(module: Module, arrays: list[np.ndarray], random: Random) -> 
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """Yields the text of a file, or the field `text` of each line of a file of JSON lines."""
+    """Yields the text of a file or, from a file of JSON lines, the `text` field of valid cases."""
     data = (lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()).decode("utf-8", "surrogateescape")
     if ".jsonl" not in path.name:
         yield data
@@ -89,7 +90,7 @@ def texts_of(path: Path) -> Iterator[str]:
 
 
 def fault(text: str, *, runs: bool, xla: Xla | None, outcomes: Counter[str]) -> str | None:
-    """Returns the fault of the optimized module, or None."""
+    """Optimizes a module, and returns a description of the first fault, or None."""
     try:
         module = hlotool.parse(text)
     except HlotoolError:
@@ -105,7 +106,7 @@ def fault(text: str, *, runs: bool, xla: Xla | None, outcomes: Counter[str]) -> 
         return f"no longer valid: {errors[0]}"
     again = hlotool.to_text(after)
     if hlotool.to_text(hlotool.parse(again)) != again:
-        return "the print does not read back"
+        return "the printed text does not parse back to the same module"
     if not is_valid:
         # Once an invalid instruction has been removed as dead code, more rules may apply to its
         # neighbors.
@@ -135,15 +136,15 @@ def by_xla(module: Module, after: str, xla: Xla, outcomes: Counter[str]) -> str 
         actual = xla.run(after, arguments)
     except XlaError as error:
         if not any(line.strip() in after for line in str(error).splitlines() if " = " in line):
-            # The error is in a line of XLA's own print, which may put computations after their
+            # XLA rejects a line of its own printed text, which may place computations after their
             # callers.
-            outcomes["not read by XLA as it prints it"] += 1
+            outcomes["rejected by XLA after XLA printed it"] += 1
             return None
-        return f"XLA no longer runs it: {error}"
+        return f"XLA no longer runs the module: {error}"
     outcomes["run by XLA"] += 1
     for k, (a, b) in enumerate(zip(expected, actual, strict=True)):
         if not close(np.asarray(a), np.asarray(b)):
-            return f"XLA's result {k} differs: {a!r} and {b!r}"
+            return f"XLA's result {k} differs: {a!r} before and {b!r} after"
     return None
 
 
@@ -159,11 +160,11 @@ def close(a: np.ndarray, b: np.ndarray) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", type=Path, help="HLO files, or JSON lines with a field `text`")
+    parser.add_argument("files", nargs="*", type=Path, help="HLO files, or files of JSON lines with a `text` field")
     parser.add_argument("--count", type=int, default=1000, help="number of random modules")
-    parser.add_argument("--operations", type=int, help="number of modules of random operations; default: a tenth of the random modules")
+    parser.add_argument("--operations", type=int, help="number of modules of random operations; default: a tenth of --count")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, help="use only this many modules of each file")
+    parser.add_argument("--first", type=int, help="use only this many modules from each file, chosen at random")
     parser.add_argument("--xla", action="store_true", help="also compare with XLA")
     options = parser.parse_args()
     of_operations = options.count // 10 if options.operations is None else options.operations
@@ -184,7 +185,7 @@ def main() -> int:
                 if found is not None:
                     faults += 1
                     print(f"{found}\n{text}\n", flush=True)
-    print(f"{dict(outcomes)}, {faults} faults")
+    print(f"{dict(outcomes)}, faults: {faults}")
     return int(faults > 0)
 
 

@@ -4,8 +4,8 @@ Usage: `python tests/tools/fuzz_plans.py --count 20000 --seed 1 [FILE ...]`.
 
 Random operations and the modules in files run on random and on special numbers. Both executors must
 give the same bits, or both must fail. Each module runs once with the default sizes of plans, and
-once with blocks of a few elements, so that small arrays take the paths of large ones. Valid modules
-also run in a loop.
+once with blocks of a few elements, so that small arrays take the code paths of large ones. Valid
+modules also run in a loop.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ LIMITS = RunOptions(elided_fill="iota", max_iterations=100_000)
 def small_blocks() -> Iterator[None]:
     """Makes plans use small blocks inside the `with` statement.
 
-    Arrays of two elements are computed in blocks, blocks have five elements, and computable arrays
-    are not folded into constants.
+    Arrays of two or more elements are computed in blocks, blocks have five elements, and computable
+    arrays are not folded into constants.
     """
     before = fusing.SMALLEST_DOMAIN, blocks.BLOCK_ELEMENTS, lowering.FOLDED_ELEMENTS
     fusing.SMALLEST_DOMAIN, blocks.BLOCK_ELEMENTS, lowering.FOLDED_ELEMENTS = 2, 5, 1
@@ -53,7 +53,7 @@ def small_blocks() -> Iterator[None]:
 
 
 def outcome(module: Module, arguments: Any, executor: str, options: RunOptions) -> tuple[list[Any], str]:
-    """Returns the arrays of the result, or no arrays and the message of the error."""
+    """Returns the arrays of the result and no message, or no arrays and the error message."""
     try:
         return list(leaves(hlotool.evaluate(module, arguments, executor=executor, options=options))), ""
     except EvaluationError as error:
@@ -92,7 +92,7 @@ def disagreement(text: str, inputs: int = INPUTS, options: RunOptions = LIMITS) 
 def loop_disagreement(text: str) -> str | None:
     """Returns the difference between the executors on a valid module in a loop, or None.
 
-    Python, not Numba, runs the compiled loop's source.
+    The source of the compiled loop is run by Python, not by Numba.
     """
     try:
         module = hlotool.parse(text)

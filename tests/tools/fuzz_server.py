@@ -1,8 +1,8 @@
-"""Edits documents at random, and compares the server's state with that of a fresh document.
+"""Edits documents at random, and compares the server's state with the state of a new document.
 
 Usage: `python tests/tools/fuzz_server.py [--count 2000] [--seed 0] [FILE...]`; without files, the
-samples are edited. The states are compared after most edits. After some of these, requests of all
-kinds are made at random positions; no request may raise an exception.
+samples are edited. The states are compared after most edits. After some comparisons, requests of
+all kinds are made at random positions; no request may raise an exception.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LONGEST_DELETION = 30
 
 
 class Difference(AssertionError):
-    """Raised if the server's state after edits is not that of the same text newly opened."""
+    """Raised if the server's state after edits differs from the state of a new document."""
 
 
 def sample_texts() -> list[str]:
@@ -77,7 +77,7 @@ def known(document: Document) -> tuple[Any, ...]:
 def nodes(module: Module) -> Iterator[tuple[str, int, int]]:
     """Yields the names and spans of all computations and instructions.
 
-    Checks that they refer only to each other, not to those of another module.
+    Checks that computations and instructions refer only to each other, not to another module.
     """
     computations = set(module.computations)
     for computation in module.computations:
@@ -149,7 +149,7 @@ def edited_at_random(texts: Sequence[str], seed: int, edits: int = 12) -> int:
             continue
         fresh = Document("file:///m.hlo", document.text)
         if known(document) != known(fresh):
-            raise Difference(f"seed {seed}, edit {version}: the server's state differs from that of the same text newly opened\n{document.text}")
+            raise Difference(f"seed {seed}, edit {version}: the state differs from that of a new document with the same text\n{document.text}")
         if chance.random() < 0.3:
             ask_everything(document, chance)
     return edits

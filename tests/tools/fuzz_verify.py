@@ -3,8 +3,9 @@
 Usage: `python tests/tools/fuzz_verify.py --count 50000 --seed 1 [--corpus DIR] [--outputs DIR]
 [--xla]`.
 
-Edits valid modules (`module_edits`) and checks that each result is valid or has an error with a
-position, but never raises another exception, and that no small module takes a long time. With
+Edits valid modules (`module_edits`) and checks that each edited module is either valid or reported
+with an error that has a position, that no other exception is raised, and that no small module takes
+a long time. With
 --xla, XLA's parser and verifier judge the same modules, and the verdicts must agree; STRICTER lists
 the errors for which hlotool is stricter on purpose.
 """
@@ -60,15 +61,15 @@ STRICTER = {
     "A005": "'async-start' has 0",
     "A008": "", "A011": "", "C018": "", "C030": "", "L019": "", "M007": "", "M016": "", "M018": "",
     "C012": "",  # operands of a fusion that its computation does not take
-    "L002": "", "L003": "", "L004": "",  # refused when the proto is reloaded
-    "L006": "",  # refused by the verifiers for CPUs and GPUs
-    "P002": "", "P003": "",  # only for collective-broadcast; for others, reloading such groups aborts
+    "L002": "", "L003": "", "L004": "",  # rejected when the proto is reloaded
+    "L006": "",  # rejected by the verifiers for CPUs and GPUs
+    "P002": "", "P003": "",  # only for collective-broadcast; for other opcodes, reloading such groups aborts
     "P001": "",  # only for collective-broadcast
     "P018": "",
     "P030": "not a permutation", "P039": "must be positive",
     "L017": "", "L031": "",  # transfers for which the backends have no instruction
     "P019": "", "P020": "", "P021": "", "P022": "", "P026": "",
-    "P024": "",  # XLA repeats a sharding without braces for all elements of a tuple, as for old modules
+    "P024": "",  # XLA repeats a sharding without braces for all elements of a tuple, as it does in old modules
     "T102": "is returned",  # a buffer that is written after the root has returned it
     "T007": "shift-",
     "T018": "", "T076": "", "T096": "",
@@ -100,7 +101,7 @@ LAXER = (
     # XLA's loader forgets the layouts of ENTRY if the header has device counts but no layouts.
     re.compile(r"should be compatible to (?:the )?one specified in module's entry computation layout"),
 )
-"""Errors of XLA that hlotool does not report, on purpose."""
+"""Errors that XLA reports, but that hlotool intentionally does not report."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def verdict(text: str, modes: hlotool.VerifyModes) -> Verdict:
     except Exception as error:
         return Verdict((), parsed, 0, f"exception {type(error).__name__}: {traceback.format_exc(limit=-4)}")
     errors = tuple(d for d in found if d.severity == "error")
-    return Verdict(errors, parsed, time.perf_counter() - start, _fault(found) or ("" if parsed or errors else "parse error without an error"))
+    return Verdict(errors, parsed, time.perf_counter() - start, _fault(found) or ("" if parsed or errors else "the parser reported no error"))
 
 
 def _fault(found: Sequence[Diagnostic]) -> str:
@@ -157,7 +158,7 @@ def xla_verdict(xla: Xla, text: str, modes: hlotool.VerifyModes, *, twice: bool 
 
 
 def is_read_alike(xla: Xla, text: str) -> bool:
-    """Returns whether XLA reads the same module from a text as hlotool does.
+    """Returns whether XLA and hlotool parse a text as the same module.
 
     XLA silently drops inline operands without a shape.
     """
@@ -187,17 +188,17 @@ class Report:
         """Compares the verdicts of hlotool and XLA."""
         ours = sorted({d.code for d in found.errors})
         if bool(ours) == bool(said):
-            self.judged["both refuse" if said else "both accept"] += 1
+            self.judged["both reject" if said else "both accept"] += 1
         elif ours and all(d.code in STRICTER and re.search(STRICTER[d.code], d.message) for d in found.errors):
             self.judged["stricter on purpose"] += 1
         elif not ours and any(form.search(said) for form in LAXER):
             self.judged["laxer on purpose"] += 1
         elif ours:
-            self.judged["only hlotool refuses"] += 1
-            self.book(f"only hlotool refuses, {ours[0]}", str(found.errors[0]), text)
+            self.judged["only hlotool rejects"] += 1
+            self.book(f"only hlotool rejects, {ours[0]}", str(found.errors[0]), text)
         else:
-            self.judged["only XLA refuses"] += 1
-            self.book(f"only XLA refuses, {_opening(said)}", said, text)
+            self.judged["only XLA rejects"] += 1
+            self.book(f"only XLA rejects, {_opening(said)}", said, text)
 
 
 def _opening(said: str) -> str:
@@ -250,8 +251,7 @@ def all_seeds(corpus: Path | None) -> list[str]:
 def fuzz_inference(count: int, seed: int, seeds: list[str], report: Report, xla: Xla) -> None:
     """Checks shape inference on edited modules from which a shape has been removed.
 
-    hlotool must refuse the same modules as XLA's parser, and its print must show the same inferred
-    shapes.
+    hlotool must reject the same modules as XLA's parser, and must print the same inferred shapes.
     """
     random, done = Random(seed), 0
     while done < count:
@@ -269,21 +269,21 @@ def fuzz_inference(count: int, seed: int, seeds: list[str], report: Report, xla:
             theirs = xla.parse(text)
         except XlaError as error:
             if refusal:
-                report.inferred["both refuse"] += 1
+                report.inferred["both reject"] += 1
             elif any(form.search(str(error)) for form in LAXER):
                 report.inferred["laxer on purpose"] += 1
             else:
-                report.inferred["only XLA refuses"] += 1
-                report.book(f"inference: only XLA refuses, {_opening(str(error))}", str(error), text)
+                report.inferred["only XLA rejects"] += 1
+                report.book(f"inference: only XLA rejects, {_opening(str(error))}", str(error), text)
             continue
         if refusal and any(d.code in STRICTER and re.search(STRICTER[d.code], d.message) for d in error_diagnostics(text)):
             report.inferred["stricter on purpose"] += 1
         elif refusal:
-            report.inferred["only hlotool refuses"] += 1
-            report.book("inference: only hlotool refuses", refusal, text)
+            report.inferred["only hlotool rejects"] += 1
+            report.book("inference: only hlotool rejects", refusal, text)
         elif ours.strip() != theirs.strip():
             report.inferred["differ"] += 1
-            report.book("inference: prints differ", _first_difference(ours, theirs), text)
+            report.book("inference: printed texts differ", _first_difference(ours, theirs), text)
         else:
             report.inferred["both infer the same"] += 1
 

@@ -35,7 +35,7 @@ _MERMAID = [
 
 
 class Graph(NamedTuple):
-    """A graph with numbered boxes: their words, each group's title and members, and the edges.
+    """A graph with numbered boxes: the boxes' text, the groups' titles and members, and the edges.
 
     Edges may be dashed.
     """

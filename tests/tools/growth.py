@@ -52,7 +52,7 @@ class Overdue(BaseException):
 class Growth(NamedTuple):
     """The costs of an operation for a small and a large module, in seconds or bytes.
 
-    `output` is the ratio of the sizes of the two outputs, if that matters.
+    `output` is the ratio of the sizes of the two outputs, if it matters for the operation.
     """
 
     small: float
@@ -134,7 +134,7 @@ OPERATIONS: dict[str, Callable[[str], Operation]] = {
 
 @contextlib.contextmanager
 def limit(seconds: float) -> Iterator[None]:
-    """Raises Overdue if the `with` block takes more processor time than this."""
+    """Raises Overdue if the `with` block takes more than `seconds` of processor time."""
 
     def ended(number: int, frame: FrameType | None) -> None:
         raise Overdue
@@ -164,13 +164,13 @@ def attempt(operation: str, text: str) -> tuple[float, float]:
 
 
 def growth(operation: str, family: Family, *, attempts: int = 8, seconds: float = 5.0) -> Growth | None:
-    """Returns the growth of the time, or None if it is too short to measure.
+    """Returns the growth of the time, or None if the time is too short to measure.
 
     Raises Overdue if an attempt takes longer than `seconds`.
 
     Repeats the measurement until the growth is linear. The minimum of several times is least
-    disturbed by other processes. But the processor may run faster for only a few seconds, so each
-    pair of consecutive measurements also counts by itself.
+    disturbed by other processes. However, the processor may run faster for only a few seconds, so
+    the growth is also computed for each pair of consecutive measurements.
     """
     small_text, large_text = family.make(family.size), family.make(FACTOR * family.size)
     small = large = math.inf
@@ -194,9 +194,9 @@ def slowdown(work: Callable[[str], object], small: str, large: str, most: float,
 
     Returns 0 if the large text takes less than `negligible` seconds.
 
-    Repeats the measurement until the ratio is at most `most`, with longer and longer pauses, which
-    outlast other work on the machine. As in `growth`, each pair of consecutive measurements also
-    counts by itself.
+    Repeats the measurement until the ratio is at most `most`. The pauses between measurements
+    become longer and longer, to outlast other work on the machine. As in `growth`, the ratio is
+    also computed for each pair of consecutive measurements.
     """
     least_small = least_large = least = math.inf
     for k in range(attempts):

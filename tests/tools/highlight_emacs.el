@@ -1,4 +1,4 @@
-;; Prints the faces of a text, a line `start end face' for each token: emacs -Q --batch -l highlight_emacs.el MODE TEXT.  -*- lexical-binding: t -*-
+;; Prints the faces of a text, with a line `start end face' for each token: emacs -Q --batch -l highlight_emacs.el MODE TEXT.  -*- lexical-binding: t -*-
 (load (expand-file-name (pop command-line-args-left)) nil t)
 (mapc #'byte-compile '(hlo--steps hlo--any hlo--until hlo--parts hlo--scan hlo--fontify))
 (setq hlo-longest-line most-positive-fixnum

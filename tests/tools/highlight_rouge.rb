@@ -1,4 +1,4 @@
-# Prints the tokens of a text, a line `start end token` for each: ruby highlight_rouge.rb LEXER TEXT.
+# Prints the tokens of a text, with a line `start end token` for each token: ruby highlight_rouge.rb LEXER TEXT.
 require 'rouge'
 require File.expand_path(ARGV[0])
 

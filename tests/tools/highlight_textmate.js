@@ -1,4 +1,4 @@
-// Prints the scopes of a text by a TextMate grammar, a line `start end scope` for each token: node textmate.js GRAMMAR TEXT.
+// Prints the scopes that a TextMate grammar assigns to a text, with a line `start end scope` for each token: node textmate.js GRAMMAR TEXT.
 // It uses the interpreter of VS Code: npm install vscode-textmate vscode-oniguruma.
 "use strict";
 

@@ -1,4 +1,4 @@
-" Prints the highlight groups of a text, a line `start end group` for each token: vim -u NONE -es -S highlight_vim.vim OUTPUT TEXT.
+" Prints the highlight groups of a text, with a line `start end group` for each token: vim -u NONE -es -S highlight_vim.vim OUTPUT TEXT.
 set nocompatible nomore synmaxcol=0 redrawtime=600000 maxmempattern=2000000
 execute 'set runtimepath^=' . fnameescape(expand('<sfile>:p:h:h:h') . '/editors/vim')
 let s:output = argv(0)

@@ -1,7 +1,7 @@
 """Random instances of single operations, and modules that contain many of them.
 
-An instance consists of HLO text, in which `$` precedes each of its own names, and of the arrays
-that it takes. `random_ops` and similar modules draw the instances of each opcode; this module draws
+An instance consists of HLO text, in which `$` precedes each of the instance's own names, and of its
+input arrays. `random_ops` and similar modules draw the instances of each opcode; this module draws
 shapes and numbers, and combines instances into an HLO module.
 """
 
@@ -41,7 +41,7 @@ class Undrawable(Exception):
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The tolerance of a float: `absolute + relative * |expected|`.
+    """The tolerance for a float: `absolute + relative * |expected|`.
 
     `flushes` is true if XLA:CPU computes the value and thus treats subnormal operands and results
     as zeros. `signs` is true if the sign of a zero is defined.
@@ -132,7 +132,7 @@ def family(name: str, weight: float = 1.0) -> Callable[[Family], Family]:
 
 
 def module_of(instances: Sequence[Instance]) -> str:
-    """Returns a module that computes all instances, with a tuple of all leaves of all results."""
+    """Returns a module that computes all instances and returns a tuple of their results' leaves."""
     computations, parameters, body, roots, shapes = [], [], [], [], []
     for k, x in enumerate(instances):
 
@@ -207,9 +207,9 @@ class Draw:
     def numbers(self, element_type: str, sizes: Sequence[int], style: str = "wild") -> Array:
         """Draws an array in a style.
 
-        "wild" has everything except subnormals that XLA:CPU flushes; "raw" also has those. "mild"
-        numbers are small enough for sums. "whole" numbers are small integers, whose sums and
-        products are exact in any order.
+        "wild" arrays contain any numbers except subnormals that XLA:CPU flushes; "raw" arrays may
+        also contain these. "mild" numbers are small enough for sums. "whole" numbers are small
+        integers, whose sums and products are exact in any order.
         """
         number = NUMBERS[element_type]
         if number.kind == "pred":
@@ -271,8 +271,8 @@ class Draw:
 def flushed(array: Array, element_type: str) -> Array:
     """Returns a mask of the elements that XLA:CPU treats as zeros.
 
-    These are subnormals of the types that it computes in, and of bf16, whose exponents are those of
-    f32.
+    These are subnormals of the types in which XLA:CPU computes, and of bf16, which has the same
+    exponents as f32.
     """
     if element_type not in ("f32", "f64", "bf16"):
         return np.zeros(array.shape, bool)

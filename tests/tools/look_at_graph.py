@@ -32,8 +32,7 @@ VIEWS = {
     "all": ("#open=all", "1500,1000", ()),
 }
 LONGEST_FRAME = 100
-# Moves the graph with everything open: at full extent, in between, and at a size at which text is
-# legible.
+# Moves the graph with all groups open, at scales from the full extent to legible text.
 MEASURE = """
 byId("expand").click();
 const start = performance.now();
@@ -59,7 +58,7 @@ console.log("MEASURED " + layout.boxes.length + " boxes and " + layout.edges.len
 """
 
 
-# Reports the positions of boxes of different sizes, which must equal those that Python computes.
+# Reports the positions of boxes of different sizes; Python must compute the same positions.
 POSITIONS = """
 const found = groups.items.map((items, k) => {
   const sizes = items.map((_, j) => [60 + 20 * (j % 7), 20 + 10 * (j % 3)]);
@@ -110,12 +109,12 @@ def main(name: str, folder: str | None = None) -> int:
     messages, _ = open_page(browser, measured, target / "measured.png", "", "1500,1000", ())
     message = next(text for text in messages if "MEASURED" in text)
     print(message)
-    # Reading a pixel back makes the browser draw immediately; it warns about frequent reads.
+    # Reading a pixel makes the browser draw immediately; the browser warns about frequent reads.
     errors = [text for text in messages if text is not message and "getImageData" not in text]
     slow = [number for number in re.findall(r": ([\d.]+) ms", message) if float(number) > LONGEST_FRAME]
     problems += [*errors, *(f"a frame takes {number} ms" for number in slow)]
     wrong = misplaced(browser, target / "places.html", text)
-    problems += [f"{wrong} groups are placed differently by the script and by Python"] if wrong else []
+    problems += [f"groups that the script and Python place differently: {wrong}"] if wrong else []
     print("\n".join(problems))
     return 1 if problems else 0
 

@@ -20,7 +20,7 @@ from hlotool.shapes.shape import Shape
 
 
 def looped(module: Module) -> Module | None:
-    """Returns a module that runs a module's entry three times and returns the last result.
+    """Returns a module that runs the given module's entry three times and returns the last result.
 
     After each iteration, parameters of the same shape change places. Returns None if there are
     tokens, dynamic dimensions or nested tuples.

@@ -30,7 +30,7 @@ class RequestError(Exception):
 
 
 class Client:
-    """A connection to a server of its own.
+    """A connection to a new server process.
 
     A wait that takes longer than `timeout` seconds raises queue.Empty.
     """

@@ -1,7 +1,7 @@
-"""Defines opcodes that XLA does not have, and prints what the engines say about programs with them.
+"""Defines opcodes that XLA does not have, and prints how hlotool handles programs that use them.
 
-`tests/test_traits.py` runs this script in a process of its own, since tables and patterns cache
-opcodes. The answers are printed as JSON.
+`tests/test_traits.py` runs this script in a separate process, since tables and patterns cache
+opcodes. The results are printed as JSON.
 """
 
 from __future__ import annotations

@@ -185,9 +185,9 @@ def commented(text: str, random: Random) -> Mangled:
 
 
 def spelled(seed: int, instructions: int = 8, *, shuffle: bool = True) -> str:
-    """Returns the text of a random module, as generated or printed with one of several options.
+    """Returns the text of a random module, as generated, or as printed with random options.
 
-    Without `shuffle`, returns only printed text.
+    Without `shuffle`, always returns printed text.
     """
     text = random_text(seed, instructions, _STYLES[seed % 4])
     kind = seed // 4 % 4
@@ -198,7 +198,7 @@ def spelled(seed: int, instructions: int = 8, *, shuffle: bool = True) -> str:
     try:
         parse(printed)
     except ParseError:
-        # XLA cannot read everything that it prints, for example unused computations.
+        # XLA cannot parse everything that it prints, for example unused computations.
         return to_text(module)
     return printed
 
@@ -219,13 +219,13 @@ def _module(text: str) -> Module:
 
 
 def formatting_fault(case: Mangled) -> str | None:
-    """Returns the formatter's fault on mangled text, or None."""
+    """Returns a description of the formatter's fault on mangled text, or None."""
     after = format_text(case.text, checked=False)
     difference = next(differences(_module(case.original), _module(after)), None)
     if difference is not None:
-        return f"another module: {difference}"
+        return f"formatting changes the module: {difference}"
     if format_text(after, checked=False) != after:
-        return "formatting again changes it"
+        return "formatting the text again changes it"
     for comment in case.comments:
         if after.count(comment) != 1:
             return f"comment {comment!r} occurs {after.count(comment)} times"
@@ -236,7 +236,7 @@ def formatting_fault(case: Mangled) -> str | None:
         return "whitespace at the end of a line"
     # Inserted line breaks may attach the original's own comments to different lines.
     if not case.comments and "//" not in case.original and _lines(after) != _lines(format_text(case.original, checked=False)):
-        return "whitespace made a difference"
+        return "the inserted whitespace affects the formatted text"
     return None
 
 
@@ -248,9 +248,9 @@ def _lines(text: str) -> list[str]:
 class CommentPlace:
     """The position of a comment relative to items.
 
-    `before` is the number of items that end before the comment. `around` has one number for each
-    item that contains the comment, since inline computations nest items: the number of items that
-    end before that item starts.
+    `before` is the number of items that end before the comment. Inline computations nest items, so
+    several items may contain the comment. For each of them, `around` contains the number of items
+    that end before the containing item starts.
     """
 
     before: int
@@ -273,7 +273,8 @@ def _positions(text: str) -> dict[str, CommentPlace]:
 def _moved(before: str, after: str) -> str | None:
     """Returns a description of the first comment that moved too far, or None.
 
-    A comment between items must stay between them; one inside an item may move before or after it.
+    A comment between items must stay between them. A comment inside an item may move to a position
+    before or after the item.
     """
     positions = _positions(after)
     for mark, position in _positions(before).items():
@@ -285,14 +286,14 @@ def _moved(before: str, after: str) -> str | None:
 
 
 def width_fault(text: str, width: int) -> str | None:
-    """Returns the formatter's fault on a text for lines of `width` characters, or None."""
+    """Returns a description of the formatter's fault for lines of `width` characters, or None."""
     style = FormatStyle(width=width)
     wrapped = format_text(text, style, checked=False)
     difference = next(differences(_module(text), _module(wrapped)), None)
     if difference is not None:
-        return f"another module: {difference}"
+        return f"formatting changes the module: {difference}"
     if format_text(wrapped, style, checked=False) != wrapped:
-        return "wrapping again changes it"
+        return "wrapping the text again changes it"
     if format_text(wrapped, checked=False) != format_text(text, checked=False):
         return "formatting without a width does not undo the wrapping"
     return None

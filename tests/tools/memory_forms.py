@@ -66,7 +66,7 @@ def _unaligned(x: Array) -> Array:
 def _with_odd_steps(x: Array) -> Array:
     """Returns an array with odd strides along dimensions of size 1, where they have no effect."""
     steps = [7 * x.itemsize if size == 1 else step for size, step in zip(x.shape, x.strides, strict=True)]
-    # NumPy can set the strides only of arrays of its own types.
+    # NumPy can set strides only for arrays of its own types.
     plain = x.view(f"V{x.itemsize}")
     return np.lib.stride_tricks.as_strided(plain, x.shape, steps).view(x.dtype)
 
@@ -82,7 +82,7 @@ FORMS: dict[str, Callable[[Array], Array]] = {
 
 
 def in_form(value: Value, form: str) -> Value:
-    """Returns the value with all its arrays converted to a form."""
+    """Returns the value with all its arrays converted to the given form."""
     if isinstance(value, tuple):
         return tuple(in_form(element, form) for element in value)
     return FORMS[form](np.ascontiguousarray(value)) if isinstance(value, np.ndarray) and value.ndim else value
@@ -134,7 +134,7 @@ def computation_disagreement(module: Module, arguments: Sequence[Any], random: R
             if seen is not None:
                 seen[x.opcode] += bool(results[0])
             if not all(same_bits(a, b) for a, b in zip(*results, strict=True)):
-                return f"{x} with {name} operands: {results[0]} dense, {results[1]} otherwise"
+                return f"{x} with {name} operands: {results[1]} instead of {results[0]} with dense operands"
     return None
 
 
@@ -169,10 +169,10 @@ def _dense(value: Value) -> Value:
 
 
 def with_views(x: Instance, random: Random) -> tuple[str, list[Array], list[Array]]:
-    """Returns a module that makes each parameter of an instance a view of another array.
+    """Returns a module in which each parameter of an instance becomes a view of another array.
 
-    The first list has the arrays of the instance, some of them broadcast; the second has the
-    arguments of the module.
+    The first list contains the arrays of the instance, some of them broadcast; the second list
+    contains the arguments of the module.
     """
     text, dense, given = module_of([x]), [], []
     for k, array in enumerate(x.arrays):
@@ -231,7 +231,7 @@ _VIEWS: dict[str, Callable[[Array, Random], tuple[Array, Array, str]]] = {
 
 
 def view_disagreement(x: Instance, random: Random) -> str | None:
-    """Returns the difference between a module with views and one with dense operands, or None.
+    """Returns a difference between the results with views and with dense operands, or None.
 
     Runs the module with each executor.
     """

@@ -1,8 +1,8 @@
-"""Random edits of a module's meaning: one operand fewer, another dimension, another schedule.
+"""Random edits that change a module's meaning, for example its operands, dimensions or schedule.
 
 `mutation` edits characters instead. This module edits the header and lines that look like
 instructions; other lines stay unchanged. It does not check its results: most edited modules are
-invalid, and some are still valid.
+invalid, but some are still valid.
 
 >>> from random import Random
 >>> edited("HloModule m\\n\\nENTRY e {\\n  p = f32[4]{0} parameter(0)\\n  ROOT n = f32[4]{0} negate(p)\\n}\\n", Random(3), "dimension")
@@ -127,7 +127,7 @@ def edited(text: str, random: Random, kind: str | None = None) -> str | None:
 
 
 def scheduled(text: str) -> str:
-    """Returns the text with a header that declares the module scheduled."""
+    """Returns the text with a header that marks the module as scheduled."""
     header = _HEADER.search(text)
     if header is None:
         return "HloModule scheduled, is_scheduled=true\n\n" + text
@@ -249,7 +249,7 @@ def _change_list(parts: list[str], random: Random) -> None:
 
 @_edit
 def _operand(position: _Place, random: Random) -> str | None:
-    """Removes or repeats an operand, or exchanges two."""
+    """Removes or repeats an operand, or exchanges two operands."""
     operands = _split(position.line.part(position.line.operands))
     if not operands or position.line.opcode in ("constant", "parameter"):
         return None
@@ -259,7 +259,7 @@ def _operand(position: _Place, random: Random) -> str | None:
 
 @_edit
 def _other_operand(position: _Place, random: Random) -> str | None:
-    """Replaces an operand with another value of the same computation."""
+    """Replaces an operand with another value from the same computation."""
     operands = _split(position.line.part(position.line.operands))
     names = [match["name"] for k in position.body() if (match := _START.match(position.lines[k])) and k != position.number]
     if not operands or not names or position.line.opcode in ("constant", "parameter"):
@@ -271,7 +271,7 @@ def _other_operand(position: _Place, random: Random) -> str | None:
 
 @_edit
 def _dimension(position: _Place, random: Random) -> str | None:
-    """Changes a size of the shape, or adds or removes a dimension."""
+    """Changes a size in the shape, or adds or removes a dimension."""
 
     def change(sizes: str) -> str:
         parts = sizes[1:-1].split(",") if sizes != "[]" else []
@@ -298,7 +298,7 @@ def _element_type(position: _Place, random: Random) -> str | None:
 
 @_edit
 def _shape(position: _Place, random: Random) -> str | None:
-    """Replaces the shape with that of another instruction, or removes it."""
+    """Removes the shape, or replaces it with the shape of another instruction."""
     others = [line for number in position.body() if number != position.number and (line := _read(position.lines[number]))]
     other = random.choice(others) if others else None
     if random.random() < 0.3 or other is None:
@@ -313,7 +313,7 @@ def _without_shape(position: _Place) -> str:
 
 @_edit
 def _layout(position: _Place, random: Random) -> str | None:
-    """Changes a digit, the order, the tiles or the memory space of a layout, or all of it."""
+    """Changes a digit or the order of a layout, or adds or removes tiles or a memory space."""
 
     def change(layout: str) -> str:
         kind = random.randrange(5)
@@ -342,7 +342,7 @@ def _some_layout(sizes: str, random: Random) -> str:
 
 @_edit
 def _number(position: _Place, random: Random) -> str | None:
-    """Changes a number of an attribute."""
+    """Changes a number in an attribute."""
     return _change_in(position, position.line.attributes, _NUMBER, lambda number: _another_number(number, random), random)
 
 
@@ -449,7 +449,7 @@ def _groups(position: _Place, random: Random) -> str | None:
 
 @_edit
 def _sharding(position: _Place, random: Random) -> str | None:
-    """Changes a number of a sharding, or adds a sharding."""
+    """Changes a number in a sharding, or adds a sharding."""
     found = _SHARDING.search(position.line.text, *position.line.attributes)
     if found is not None:
         return _change_in(position, found.span("sharding"), re.compile(r"[0-9]+"), lambda number: _another_number(number, random), random)
@@ -483,7 +483,7 @@ def _position(position: _Place, random: Random) -> str | None:
 
 @_edit
 def _root(position: _Place, random: Random) -> str | None:
-    """Marks another instruction as the root, or no instruction."""
+    """Marks another instruction, or no instruction, as the root."""
     lines = list(position.lines)
     for number in position.body():
         lines[number] = re.sub(r"^(\s*)ROOT ", r"\1", lines[number])
@@ -508,7 +508,7 @@ def _no_instruction(position: _Place, random: Random) -> str | None:
 
 @_edit
 def _header(position: _Place, random: Random) -> str | None:
-    """Changes a number of the header: in aliases, the entry's layout, or device counts."""
+    """Changes a number in the header: in an alias, the entry's layout, or a device count."""
     text = "".join(position.lines)
     header = _HEADER.search(text)
     if header is None:
@@ -540,7 +540,7 @@ def case_seeds(folder: Path, longest: int = 6000) -> list[str]:
     """Returns the valid modules of samples and of case files below a folder, without comments."""
     paths = [*sorted(folder.rglob("*.hlo")), *sorted((folder.parent / "samples").glob("*.hlo"))]
     texts = (case.text for path in paths for case in read_cases(path))
-    # Comments announce or suppress findings.
+    # Comments are removed because they may announce or suppress findings.
     bare = (re.sub(r"[ \t]*//[^\n]*", "", text) for text in texts)
     return [text for text in dict.fromkeys(bare) if len(text) <= longest and _printable(text) and is_valid(text)]
 

@@ -5,13 +5,13 @@ Usage: `python tests/tools/mutate.py analysis ir.equal`, or without names for ev
 
 In `analysis`, `ir`, `shapes` and the bound programs of the interpreter, the parts are statements,
 conditions, operands of `and` and `or`, elements of tuples, sets and dictionaries, and results. In
-op definitions and rules of the verifier, they are checks; `traits` stands for the facts of the op
-table. Unnoticed mutations are printed as `module:line: deleted part`, unless
+op definitions and rules of the verifier, the parts are checks. The name `traits` stands for the
+facts in the op table. Unnoticed mutations are printed as `module:line: deleted part`, unless
 `equivalent_mutations.txt` lists them with a reason.
 
-A first run of the tests records which tests reach which lines. Each mutation then runs in a process
-of its own, forked from one that has not run any tests, so that no cache keeps results of a mutated
-function.
+A first run of the tests records which tests reach which lines. Each mutation then runs in a
+separate process, forked from a process that has not run any tests, so that no cache keeps results
+of a mutated function.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class Mutator:
         """Returns the mutations, with functions that apply them and tests that might fail."""
         chosen = [name for name in sorted(sys.modules) if kind_of(name) != "entry" and self._is_chosen(name, parts=True)]
         functions = loaded_functions()
-        # This takes a second, so it is computed only if a constant is chosen.
+        # Computing this takes a second, so it is done only if a constant is chosen.
         mentions = cache(self._mentions)
         result: list[Candidate] = []
         for module in chosen:
@@ -203,8 +203,8 @@ class Mutator:
         if self._is_chosen("hlotool.traits"):
             result += self._fact_mutations()
         keys = {mutation.key for mutation, _, _ in result}
-        # Listed mutations that no longer exist, since the code has changed. This is unknown for
-        # modules of which only a part is tried.
+        # Listed mutations that no longer exist because the code has changed. For modules that are
+        # tried only in part, this is not known.
         whole = tuple(f"{name.removeprefix('hlotool.')}: " for name in chosen if self._is_chosen(name))
         self.stale = [key for key in self.equivalents if key.startswith(whole) and key not in keys]
         result = [entry for entry in result if entry[0].key not in self.equivalents]
@@ -223,8 +223,8 @@ class Mutator:
     def _mentions(self) -> Callable[[str], set[str]]:
         """Returns a function from the name of a constant to the tests that depend on it.
 
-        A test depends on a constant if it reaches a function that mentions the constant, or another
-        constant derived from it, or if its file imports one of these constants.
+        A test depends on a constant if it reaches a function that mentions the constant or a
+        constant derived from it, or if the test's file imports one of these constants.
         """
         lines: dict[str, set[int]] = defaultdict(set)
         derived: dict[str, set[str]] = defaultdict(set)
@@ -378,17 +378,17 @@ class Mutator:
         if self.unnoticed:
             print("\nno test notices:", *self.unnoticed, sep="\n  ", file=sys.__stdout__)
         if self.stale:
-            print(f"\nnamed in {EQUIVALENTS.name}, but not found:", *sorted(self.stale), sep="\n  ", file=sys.__stdout__)
+            print(f"\nlisted in {EQUIVALENTS.name}, but not found:", *sorted(self.stale), sep="\n  ", file=sys.__stdout__)
         say(f"{tried} mutations, {len(self.unreached)} reached by no test, {len(self.unnoticed)} unnoticed, {time.monotonic() - start:.0f} s")
         self.exit_code = 1 if self.unreached or self.unnoticed or self.stale else 0
 
 
 Candidate = tuple[Mutation, Callable[[], None], list[str]]
-"""A mutation, a function that applies it, and the tests that might notice."""
+"""A mutation, a function that applies it, and the tests that might notice it."""
 
 _NOTICED, _CANNOT = 1, 3
 _MEMORY = 6 << 30
-# The factor by which the time grows for a mutation that the tests tried first do not notice.
+# If the tests tried first do not notice a mutation, the time limit grows by this factor.
 _PATIENCE = 20
 
 
@@ -431,7 +431,7 @@ def import_everything() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("only", nargs="*", help="modules, packages or functions, without `hlotool.`; `traits` for the facts of the op table")
+    parser.add_argument("only", nargs="*", help="modules, packages or functions, without `hlotool.`; `traits` for the facts in the op table")
     parser.add_argument("--sample", type=int, default=0, help="number of mutations, drawn at random; default: all of them, in order")
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample")
     parser.add_argument("--minutes", type=float, default=0, help="stop after this many minutes")
@@ -458,7 +458,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "not test_time and not test_guides and not test_mutations",
     ]
     if any(Path(path).is_relative_to(HERE) for path in paths):
-        # The tests' conftest defines the profile; it is not read for doctests alone.
+        # The tests' conftest defines the profile; pytest does not load it for doctests alone.
         plain.append("--hypothesis-profile=without-shrinking")
     with tempfile.TemporaryDirectory() as folder:
         status = pytest.main([*plain, "--basetemp", f"{folder}/tests", "--rootdir", str(HERE.parent), *paths], plugins=[mutator])

@@ -1,7 +1,7 @@
 """Random edits of the text of real modules, and small modules around single lines of large ones.
 
-Both paths of the parser judge an edited line, and must agree; running them on whole dumps would
-take days.
+Both paths of the parser read an edited line and must agree on it; running both paths on whole dumps
+would take days.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def texts_of_cases(folder: Path) -> list[str]:
 
 
 def seeds_of_text(text: str, longest: int = 600) -> list[Seed]:
-    """Returns every line of a small text, in place."""
+    """Returns a seed for each line of a small text, with the rest of the text around the line."""
     lines = text.splitlines(keepends=True)
     return [Seed("".join(lines[:k]), line, "".join(lines[k + 1 :])) for k, line in enumerate(lines) if line.strip() and len(line) <= longest]
 
@@ -185,10 +185,10 @@ def disagreement(text: str) -> str | None:
         return f"nodes differ: {different[:3]}" if different else None
     if isinstance(fast, Module) or isinstance(slow, Module):
         refused = slow if isinstance(fast, Module) else fast
-        return f"only the {'grammar' if isinstance(fast, Module) else 'fast'} path refuses: {refused}"
+        return f"only the {'grammar' if isinstance(fast, Module) else 'fast'} path rejects the text: {refused}"
     lines = sorted((fast.diagnostics[0].line, slow.diagnostics[0].line))
-    # In a constant of several lines, the grammar reports the end of a line, and the scanner of
-    # literals the next token or the whole constant.
+    # In a constant of several lines, the grammar reports the end of a line, and the literal
+    # scanner reports the next token or the whole constant.
     if lines[0] != lines[1] and not _OPEN_CONSTANT.search(text.split("\n")[lines[0] - 1]):
         return f"first diagnostics on different lines: fast {fast.diagnostics[0]}, grammar {slow.diagnostics[0]}"
     return None

@@ -25,7 +25,7 @@ _SIZE = re.compile(r"\b[0-9]+\b")
 
 
 def _another_size(text: str, random: Random) -> str:
-    """Replaces a size everywhere with 0, 1, another number, or a dynamic size."""
+    """Replaces all occurrences of a size with 0, 1, another number, or a dynamic size."""
     sizes = sorted({size for sizes in _SIZES.findall(text) for size in _SIZE.findall(sizes)})
     if not sizes:
         return text
@@ -45,7 +45,7 @@ def _another_type(text: str, random: Random) -> str:
 
 
 def _special_layout(text: str, random: Random) -> str:
-    """Gives one array a layout with tiles or in another memory space."""
+    """Gives one array a layout with tiles or with another memory space."""
     arrays = list(_WITHOUT_LAYOUT.finditer(text))
     if not arrays:
         return text

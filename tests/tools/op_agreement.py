@@ -1,4 +1,4 @@
-"""Checks whether two arrays are the same result of one operation."""
+"""Checks whether two arrays agree as results of the same operation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def first_disagreement(ours: Array, theirs: Array, tolerance: Tolerance) -> str:
     Returns an empty string if there is none. NaN equals NaN.
     """
     if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
-        return f"ours is {ours.dtype}{list(ours.shape)}, XLA's {theirs.dtype}{list(theirs.shape)}"
+        return f"ours is {ours.dtype}{list(ours.shape)}, XLA's is {theirs.dtype}{list(theirs.shape)}"
     kind = number_type(ours).kind
     if kind == "complex":
         wrong = ~_complex_agree(ours, theirs, tolerance)

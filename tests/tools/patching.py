@@ -23,7 +23,7 @@ _PIECES = ("-", "+", " ", "%", "@@", "\\", "\n", '"', "{", "}", "(", "ROOT ", "E
 
 
 def patch_faults(delta: Delta, random: Random) -> Iterator[str]:
-    """Yields the faults of the patch of a difference that ignores nothing."""
+    """Yields the faults of the patch for a difference, which must not ignore anything."""
     left, right = delta.left, delta.right
     patch = delta.to_patch()
     if bool(patch) != bool(delta):
@@ -34,9 +34,9 @@ def patch_faults(delta: Delta, random: Random) -> Iterator[str]:
     if before != (hlotool.to_text(left), hlotool.to_text(right)):
         yield "applying the patch changes the original module"
     for what, module in (("renamed", renamed(left, random)), ("renamed and reordered", renamed(shuffled(left, random), random))):
-        # An invalid alias of a module is lost when the module is edited.
+        # Editing a module removes invalid aliases from its header.
         if not hlotool.diff(left, module, ignore=["names"]):
-            yield from _applied(f"the patch of the {what} module", module, patch, right, ["names"])
+            yield from _applied(f"the patch for the {what} module", module, patch, right, ["names"])
 
 
 def _applied(what: str, module: Module, patch: str, wanted: Module, ignore: list[str], *, reverse: bool = False) -> Iterator[str]:
@@ -47,12 +47,12 @@ def _applied(what: str, module: Module, patch: str, wanted: Module, ignore: list
         return
     rest = hlotool.diff(result, wanted, ignore=ignore)
     is_same = hashes(result).module == hashes(wanted).module
-    # The differ may confuse instructions that are computed in the same way. They also occur as
-    # control predecessors, which hashes include.
+    # The differ may confuse instructions that are computed in the same way. Such instructions may
+    # also be control predecessors, which hashes include.
     if rest and not (is_same and {*rest.categories} <= {"operands", "commuted", "control"}):
         yield f"{what} leaves a difference: {rest.categories}"
     if not ignore and hlotool.to_text(hlotool.parse(hlotool.to_text(result))) != hlotool.to_text(result):
-        yield f"the result of {what} is not printed as it is"
+        yield f"the printed result of {what} does not parse back to the same module"
     if patch and not is_same:
         yield f"the result of {what} has a different hash"
 

@@ -1,9 +1,9 @@
 """Finds and records programs that show that each guard of a rule or pass is needed.
 
 Usage: `python tests/tools/prove_guards.py [MODULE ...]`. A module is the name of a file in
-`hlotool/optimizer/rules` or `passes`, such as `reshape`; the default is all of them. Recorded
-programs are tried first, so a second run only looks for the missing ones. Guards that no program
-needs are printed.
+`hlotool/optimizer/rules` or `passes`, such as `reshape`; the default is all files. Recorded
+programs are tried first, so a second run only looks for programs that are still missing. Guards
+that no program needs are printed.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Proves the rewrite rules about elements, and records the proofs.
 
-Usage: `python tests/tools/prove_rules.py [RULE ...]`. Without names, it proves all of these rules
-and writes `tests/optimizer/proofs.json`, which is the source for the documentation and the tests.
-With names, it only prints the results. The environment variable HLOTOOL_PROOFS multiplies the
-number of attempts. Without Z3 (`pip install z3-solver`), the recorded results of Z3 are kept. Use
-`prove_guards.py` for guards.
+Usage: `python tests/tools/prove_rules.py [RULE ...]`. Without names, the script proves all of these
+rules and writes `tests/optimizer/proofs.json`, which is the source for the documentation and the
+tests. With names, it only prints the results. The environment variable HLOTOOL_PROOFS multiplies
+the number of attempts. Without Z3 (`pip install z3-solver`), the recorded results of Z3 are kept.
+Use `prove_guards.py` for guards.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ _MIXED_IN_DOT = (*_MIXED, ("u8", "s8", "s32"), ("f8e5m2", "f8e4m3fn", "f32"))
 def _product_types(d: Draw, mixed: Sequence[tuple[str, str, str]]) -> tuple[str, str, str]:
     """Draws the types of two factors and of their product.
 
-    Usually all are the same; otherwise, a wide product has narrow factors.
+    Usually, all types are the same; otherwise, the product is usually wider than the factors.
     """
     if d.chance(0.7):
         element_type = d.type(_OF_ONE_TYPE)
@@ -76,7 +76,7 @@ def dot(d: Draw) -> Instance:
         """Returns sizes, and the positions of batch and contracted dimensions."""
         total = [*batch, *contracted, *free]
         order = d.shuffled(range(len(total)))
-        # The free dimensions keep their order, which is that of the result.
+        # The free dimensions keep their order, which is also their order in the result.
         positions = sorted(order.index(k) for k in range(len(batch) + len(contracted), len(total)))
         for k, position in zip(range(len(batch) + len(contracted), len(total)), positions, strict=True):
             order[position] = k

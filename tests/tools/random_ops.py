@@ -66,8 +66,8 @@ EXACT_UNARY = {
     "round-nearest-even": FLOATS,
     "is-finite": FLOATS,
     "not": ("pred", *INTEGERS),
-    # For negative s4, XLA counts the bits after extending them to 8; for s2, it does not. Its
-    # evaluator is also wrong for s8.
+    # For negative s4, XLA counts the bits after extending the number to 8 bits; for s2, it does
+    # not. XLA's evaluator is also wrong for s8.
     "popcnt": tuple(element_type for element_type in INTEGERS if element_type != "s4"),
     "count-leading-zeros": INTEGERS,
     "real": (*MAIN_FLOATS, *COMPLEX),
@@ -207,7 +207,7 @@ def expression(d: Draw) -> Instance:
             # XLA assumes that squares are positive and drops the abs, even of integers, whose
             # squares wrap.
             opcode = "negate"
-        # The next operation uses each value; unused values would be errors within a fusion.
+        # Each value is used by the next operation; unused values would be errors within a fusion.
         a, b = known[-1], d.pick(known)
         if opcode == "select":
             pred = "pred" + shape[len(element_type) :]
@@ -245,8 +245,8 @@ def convert(d: Draw) -> Instance:
         raise Undrawable
     operand = d.numbers(source, sizes)
     if (source, target) == ("f64", "f16"):
-        # Processors with an instruction for this conversion make XLA:CPU round once. On others, it
-        # rounds twice, via f32, as hlotool does.
+        # On processors with an instruction for this conversion, XLA:CPU rounds once. On other
+        # processors, it rounds twice, via f32, as hlotool does.
         operand = operand.astype(np.float32).astype(np.float64)
     if source == "f8e8m0fnu":
         # The smallest number of f8e8m0fnu is subnormal in f32.
@@ -337,7 +337,7 @@ def slice_(d: Draw) -> Instance:
 
 @family("pad", 1.5)
 def pad(d: Draw) -> Instance:
-    # XLA cannot read the pad of a scalar: empty padding has no text form.
+    # XLA cannot parse the pad of a scalar: empty padding has no text form.
     element_type, sizes, x, made, config = d.type(_MOVABLE), d.sizes(d.between(1, 5)), Instance(), [], []
     for size in sizes:
         low, high, interior = d.pick((0, 0, 1, 2, -1, -2)), d.pick((0, 0, 1, 3, -1, -3)), d.pick((0, 0, 0, 1, 2))

@@ -30,8 +30,8 @@ from hlotool.interp.dtypes import NUMBERS, Array
 
 __all__ = ["folding", "window_attribute"]
 
-# The types over which each function may be folded. Sums of complex numbers are possible, too, but
-# they have no order.
+# The element types for which each function may be folded. Complex numbers have no order, but can be
+# added.
 _FOLDS = {
     "add": NUMERIC,
     "multiply": ("pred", *INTEGERS, *MAIN_FLOATS),
@@ -80,7 +80,7 @@ def reduce(d: Draw) -> Instance:
     dimensions = d.shuffled(d.subset(range(len(sizes))))
     if dimensions and d.chance(0.1):
         sizes = [d.pick((33, 65, 100)) if k == dimensions[0] else min(size, 2) for k, size in enumerate(sizes)]
-    # Products soon exceed the range that the type holds exactly. Powers of two would not, but signs
+    # Products soon exceed the range in which the type is exact. Powers of two would not, but signs
     # are enough.
     if opcode == "multiply" and element_type not in INTEGERS:
         style = "mild" if element_type in ("f32", "f64") else "whole"
@@ -172,7 +172,7 @@ class _Window:
             self.low, self.high = (max(self.low, 0), max(self.high, 0)) if padded else (0, 0)
         dilated = (base - 1) * self.base_dilation + 1 if base else 0
         padded, reach = self.low + dilated + self.high, (self.size - 1) * self.dilation + 1
-        # XLA's shape inference requires that negative padding leaves no negative size.
+        # XLA's shape inference requires that negative padding does not make a size negative.
         if padded < 0:
             raise Undrawable
         self.positions = 0 if padded == 0 or reach > padded else (padded - reach) // self.stride + 1
@@ -263,8 +263,8 @@ def select_and_scatter(d: Draw) -> Instance:
 @family("sort", 2)
 def sort(d: Draw) -> Instance:
     x, sizes = Instance(), d.sizes(d.between(1, 4))
-    # XLA:CPU cannot sort 2-bit elements: it returns numbers that did not occur, or reports errors
-    # about shapes.
+    # XLA:CPU cannot sort 2-bit elements: it returns numbers that are not in the input, or
+    # reports errors about shapes.
     types = [d.type((*(t for t in INTEGERS if t not in ("s2", "u2")), *FLOATS, "pred")) for _ in range(d.between(1, 3))]
     lines = ["$f {"]
     for k, element_type in enumerate(types):
@@ -273,8 +273,8 @@ def sort(d: Draw) -> Instance:
     styles = ["wild"] * len(types)
 
     def compared(name: str, k: int, direction: str) -> str:
-        # In the order of floats, NaN is neither before nor after anything, so this is not an order,
-        # and results are arbitrary.
+        # In float comparisons, NaN is neither before nor after any number. This does not define an
+        # order of the elements, so the results would be arbitrary.
         total = NUMBERS[types[k]].kind == "float" and d.chance(0.7)
         if not total and NUMBERS[types[k]].kind == "float":
             styles[k] = "whole"
@@ -287,8 +287,8 @@ def sort(d: Draw) -> Instance:
         first, second = keys
         lines += ["  " + compared("lt", first, direction), f"  eq = pred[] compare(a{first}, b{first}), direction=EQ"]
         lines += ["  " + compared("then", second, d.pick(("LT", "GT"))), "  tie = pred[] and(eq, then)", "  ROOT r = pred[] or(lt, tie)"]
-        # In total order, a NaN equals itself and -0 differs from +0; for floats, EQ says the
-        # opposite of both.
+        # In total order, a NaN equals itself and -0 differs from +0; in float comparisons, the
+        # opposite is true in both cases.
         styles[first] = "whole"
     x.computations.append("\n".join(lines) + "\n}\n")
     # XLA:CPU sorts narrow floats as f32 and loses the payloads of NaNs, which the total order
@@ -328,9 +328,9 @@ def topk(d: Draw) -> Instance:
 
 
 class _Places:
-    """The dimension numbers that gather and scatter share.
+    """The dimension numbers that gather and scatter have in common.
 
-    They describe slices of an operand at positions in an array of indices.
+    They describe slices of an operand at positions that an array of indices contains.
     """
 
     def __init__(self, d: Draw, *, scalars: bool) -> None:
@@ -343,8 +343,8 @@ class _Places:
         for dimension, position in zip(self.operand_batching, batching_positions, strict=True):
             batch[position] = self.sizes[dimension]
         others = [k for k in range(rank) if k not in self.operand_batching]
-        # Dimensions with slices of size 1 can be dropped from the result, which requires an
-        # element in the operand.
+        # Dimensions with slices of size 1 can be dropped from the result, unless their size in the
+        # operand is 0.
         self.dropped = d.subset([k for k in others if self.sizes[k] > 0], 0.4)
         self.window = [k for k in others if k not in self.dropped]
         self.slice_sizes = [1 if k in self.dropped else d.between(0 if d.chance(0.1) else 1, size) for k, size in enumerate(self.sizes)]
@@ -390,11 +390,11 @@ def gather(d: Draw) -> Instance:
 
 @family("scatter", 3)
 def scatter(d: Draw) -> Instance:
-    # XLA:CPU cannot scatter into scalars: one of its passes makes a module that its verifier
-    # refuses.
+    # XLA:CPU cannot scatter into scalars: one of its passes produces a module that its
+    # verifier rejects.
     (opcode, element_type, style), x, p = _fold(d), Instance(), _Places(d, scalars=False)
-    # If no index distinguishes several updates of an element, XLA:CPU applies the last one to the
-    # value before all of them.
+    # If no index distinguishes several updates of an element, XLA:CPU applies only the last update,
+    # to the value before all updates.
     if not p.index_map and prod(p.batch) > prod(p.sizes[k] for k in p.operand_batching):
         raise Undrawable
     if element_type in COMPLEX or (opcode in ("2a+x", "multiply") and element_type not in INTEGERS):

@@ -1,4 +1,4 @@
-"""Random modules whose arrays have sizes that are known only at run time, some out of range."""
+"""Random modules with array sizes that are known only at run time, some of them out of range."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class _Body:
 def random_sizes_text(random: Random) -> str:
     """Returns a module with many unused values.
 
-    The parameters are x and y, f32[5], and n and m, s32[]. The values are in the entry, in a called
-    computation, or in the body of a loop.
+    The parameters are x and y (f32[5]), and n and m (s32[]). The values are in the entry, in a
+    called computation, or in the body of a loop.
     """
     body = _Body(random)
     lines = "".join(f"  {line}\n" for line in body.lines)

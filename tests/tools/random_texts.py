@@ -2,8 +2,8 @@
 
 `hlotool.testing.random_module` generates modules that can be run. The signatures in OPS drive this
 generator: they give the number of operands and the kinds of attributes. RECIPES contains the
-additional requirements of XLA's parser. Otherwise, shapes need not be consistent, since neither
-parser checks them.
+additional requirements of XLA's parser. Otherwise, shapes need not be consistent, since
+neither XLA's parser nor hlotool's parser checks them.
 
 >>> random_text(1).startswith("HloModule")
 True
@@ -49,7 +49,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Called:
-    """A computation that later ones may call; `is_plain` is true if it calls none itself."""
+    """A computation that later computations may call; `is_plain` is true if it makes no calls."""
 
     name: str
     parameters: tuple[Shape, ...]
@@ -444,7 +444,7 @@ def _on_anything(g: Generator, body: Body, op: OpDef) -> None:
 
 @_recipe("iota")
 def _iota(g: Generator, body: Body, op: OpDef) -> None:
-    # Constants are not drawn as opcodes of their own; they are generated with iotas.
+    # Constants are not drawn as a separate opcode; they are generated together with iotas.
     g.add(body, op.name, array(g.r), "iota()", g.attributes(op))
     small = array(g.r, g.r.choice((0, 1, 2)), odd=False)
     if prod(small.dimensions) > 64:

@@ -36,8 +36,8 @@ def tree_of(module: str) -> ast.Module:
 class _Noting(ast.NodeTransformer):
     """Inserts notes into a syntax tree.
 
-    They come before each statement of functions ("lines"), where a check reports something
-    ("checks"), or at the beginning of functions ("entry").
+    The notes come before each statement of a function ("lines"), at positions where a check reports
+    something ("checks"), or at the beginning of a function ("entry").
     """
 
     def __init__(self, module: str, detail: str) -> None:
@@ -101,7 +101,7 @@ def _located(new: _Node, old: ast.AST) -> _Node:
 
 
 def _checked(number: int, function: Callable[..., Any], *args: Any) -> Any:
-    """Calls a function that checks its first argument, and notes the line if it refuses it."""
+    """Calls a function that checks its first argument, and notes the line if that is rejected."""
     from hlotool.errors import Violation
 
     try:
@@ -132,7 +132,7 @@ class _NotingLoader(SourceFileLoader):
 
 
 class Finder(MetaPathFinder):
-    """Finds the modules of hlotool; `detail` says how closely each is watched."""
+    """Finds the modules of hlotool; `detail` returns the level of detail for each module."""
 
     def __init__(self, detail: Callable[[str], str]) -> None:
         self.detail = detail

@@ -14,7 +14,7 @@ _WORDS = {
 
 
 def check_schema(value: Any, schema: dict[str, Any], root: dict[str, Any] | None = None, path: str = "$") -> None:
-    """Raises AssertionError with the path of a value that does not match the schema."""
+    """Raises AssertionError if a value does not match the schema; the message contains the path."""
     root = schema if root is None else root
     assert schema.keys() <= _WORDS, f"{path}: this check does not support {sorted(schema.keys() - _WORDS)}"
     if "$ref" in schema:

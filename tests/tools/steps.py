@@ -11,7 +11,7 @@ __all__ = ["steps"]
 
 
 def steps(function: Callable[[], object]) -> int:
-    """Returns the number of bytecode instructions that a call executes, whatever the load."""
+    """Returns the number of bytecode instructions that a call executes."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: random inputs for property tests, which shrink if a test fails.
+"""Hypothesis strategies for property tests: random inputs that shrink if a test fails.
 
 Generators that need thousands of random numbers take a seed, since Hypothesis would need a second
 to draw them one by one. Hypothesis then shrinks the number of instructions: with the same seed, a

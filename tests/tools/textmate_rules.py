@@ -35,7 +35,7 @@ class Grammar:
         return _Region(self.data, "")
 
     def scopes(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yields start, end and innermost scope of each piece of text that has one."""
+        """Yields the start, end and innermost scope of each piece of text that has a scope."""
         regions, offset = [self.top], 0
         for line in text.splitlines(keepends=True):
             for start, end, scope in self._line(line, regions):

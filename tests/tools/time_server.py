@@ -1,8 +1,8 @@
 """Measures the language server on files.
 
 Usage: `python tests/tools/time_server.py FILE...`. The opening time ends when symbols and findings
-have arrived. Then an operand list is broken or an instruction renamed, and the time is measured
-from the edit to the response to a request. Memory is the largest resident set of the server.
+have arrived. Then an operand list is broken or an instruction is renamed, and the time from
+the edit to the response to a request is measured. Memory is the largest resident set of the server.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def measure(file: str) -> None:
                     # People pause while typing, and the server then parses the text.
                     time.sleep(_PAUSE)
         for name, taken in times.items():
-            print(f"  {name}: median {1000 * statistics.median(taken):.0f} ms, most {1000 * max(taken):.0f} ms")
+            print(f"  {name}: median {1000 * statistics.median(taken):.0f} ms, maximum {1000 * max(taken):.0f} ms")
         start = time.perf_counter()
         client.diagnostics("file:///m.hlo", version)
         print(f"  findings after the last edit: {time.perf_counter() - start:.2f} s")

@@ -1,11 +1,11 @@
-"""Runs XLA in a process of its own.
+"""Runs XLA in a separate process.
 
 XLA aborts the process on some inputs and runs forever on others; a test run must survive both. The
-environment variable HLOTOOL_XLA_PYTHON names an interpreter with jax and jaxlib; hlotool itself
-never needs them.
+environment variable HLOTOOL_XLA_PYTHON contains the path of an interpreter with jax and jaxlib;
+hlotool itself never needs these packages.
 
     with Xla() as xla:
-        xla.parse(text)          # XLA's print of the text, after its parser and shape inference
+        xla.parse(text)          # the text that XLA prints after parsing and shape inference
         xla.compiled(text)       # the module after the verifier and the passes of XLA:CPU
         xla.verified(text)       # the complaint of XLA's verifier about the text; empty if valid
         xla.run(text, arrays)    # the leaves of the result; an array per leaf of the parameters
@@ -56,7 +56,7 @@ class XlaError(Exception):
 
 
 def available() -> str | None:
-    """Returns the interpreter that has XLA, if the environment names one."""
+    """Returns the path of the interpreter with XLA, or None if the variable is not set."""
     return os.environ.get(VARIABLE)
 
 
@@ -90,7 +90,7 @@ class Xla:
     def verified(self, text: str, *switches: str) -> str:
         """Returns the complaint of XLA's verifier with some of `xla_verifier.SWITCHES` enabled.
 
-        Modules that XLA's parser refuses do not reach the verifier.
+        Modules that XLA's parser rejects do not reach the verifier.
         """
         return str(self._ask("verified", text, switches))
 
@@ -162,7 +162,7 @@ def _unpacked(packed: tuple[str, tuple[int, ...], bytes]) -> Any:
 
 
 def _importable(printed: str) -> str:
-    """Rewrites XLA's print of a module for StableHLO, with the same values."""
+    """Rewrites the text that XLA printed for a module, so that StableHLO can import the module."""
     lines = printed.split("\n")
     # The rest of the first line contains only layouts, aliases and devices.
     lines[0] = lines[0].partition(",")[0]

@@ -3,8 +3,8 @@
 No function of jaxlib runs the verifier on a module as written. Compiling a module runs it, but only
 after a conversion through StableHLO, which changes shapes. So this module looks up the verifier in
 the symbol table of the library and calls it with ctypes. It works in a process that has imported
-jaxlib, on Linux and x86-64, for the releases whose library has these symbols; for others, the error
-names the missing symbols. Only `xla_oracle` uses it.
+jaxlib, on Linux and x86-64, for the releases whose library has these symbols; for other releases,
+the error message lists the missing symbols. Only `xla_oracle` uses it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SWITCHES = {
     "layout_sensitive": 0, "allow_mixed_precision": 1, "broadcast_dimensions_sorted": 2, "reshape_is_bitcast": 3, "nested_thread_names": 4,
     "bitcast_may_differ_in_size": 6, "unbounded_dynamic": 7, "no_host_memory": 9, "collective_deadlocks": 10,
 }  # fmt: skip
-"""The switches of `hlotool.VerifyModes` that are a byte of the verifier's options.
+"""The switches of `hlotool.VerifyModes` that correspond to a byte in the verifier's options.
 
 `layouts_kept` sets a function in the options instead.
 """
@@ -119,7 +119,7 @@ def _base_of(library: str) -> int:
 
 
 def _symbols(library: Path, names: Iterable[str]) -> dict[str, int]:
-    """Returns the values of symbols, including local ones, which no loader finds."""
+    """Returns the values of symbols, including local symbols, which loaders do not find."""
     import numpy as np
 
     layout = np.dtype([("name", "<u4"), ("info", "<u4"), ("value", "<u8"), ("size", "<u8")])

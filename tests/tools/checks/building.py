@@ -1,6 +1,6 @@
 """Checks cases of modules that are converted to builder code.
 
-The module that the code builds must print like the original, and the code must do nothing else.
+The code must do nothing but build a module, which must print the same text as the original.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hlotool.ir.model import Module
 
 __all__ = ["check_rebuilt", "only_builds", "rebuilt", "run_code"]
 
-# Prints with the whole contents of a module, in its own order and in XLA's.
+# Options that print the entire module, in its own order or in XLA's order.
 _PRINTS = (
     hlotool.PrintOptions(),
     hlotool.PrintOptions(print_operand_shape=True, print_name_after_closing_brace=True, syntax_sugar_async_ops=False),
@@ -69,7 +69,7 @@ def check_rebuilt(module: Module) -> None:
         raise Mismatch(f"the code does more than build a module: {other}")
     made = run_code(code)
     for options, text in zip(_PRINTS, before, strict=True):
-        for what, other_module in (("the module that the code makes", made), ("the module after it was written as code", module)):
+        for what, other_module in (("the module that the code builds", made), ("the original after its conversion to code", module)):
             found = hlotool.to_text(other_module, options)
             same(text, found, what)
             if text != found:

@@ -21,9 +21,9 @@ class Mismatch(Exception):
 
 
 def compare_findings(found: Iterable[Diagnostic], wanted: list[Expected]) -> None:
-    """Checks that the findings are exactly the announced ones.
+    """Checks that the findings are exactly those that a case announces.
 
-    Columns and words are compared only if they are announced.
+    Columns and words are compared only if the case gives them.
     """
     found = sorted(found, key=lambda d: (d.line, d.code))
     shown = "\n  ".join(f"{d} [{d.hint}]" for d in found)
@@ -33,15 +33,15 @@ def compare_findings(found: Iterable[Diagnostic], wanted: list[Expected]) -> Non
         if expected.words not in f"{d.message} [{d.hint}] {d.notes}":
             raise Mismatch(f"'{expected.words}' is in neither the message, the hint nor the notes of\n  {d} [{d.hint}]")
         if expected.column and expected.column != d.column:
-            raise Mismatch(f"is in column {d.column}, wanted {expected.column}:\n  {d}")
+            raise Mismatch(f"reported in column {d.column}, wanted column {expected.column}:\n  {d}")
         if (expected.is_warning and d.severity == "error") or (d.severity != "error" == severity_of(d.code) and not expected.is_warning):
-            raise Mismatch(f"has the severity {d.severity}:\n  {d}")
+            raise Mismatch(f"reported with the wrong severity, {d.severity}:\n  {d}")
 
 
 def parsed(text: str, filename: str = "<string>") -> Module:
     """Parses a text with both paths of the parser, which must agree.
 
-    Constants are held as text or as bytes, as the test requires.
+    The constants of the result are stored as text or as bytes, depending on the test.
     """
     try:
         fast = parse_source(Source(text, filename))

@@ -45,12 +45,12 @@ def compared(path: Path, case: Case) -> None:
         faults = [*patch_faults(delta, Random(1))]
         if faults:
             raise Mismatch("\n".join(faults))
-    # The other formats must name at least one changed instruction, if there is one.
+    # If instructions changed, reports in the other formats must contain the name of at least one.
     report = report_of(delta)
     names = [position[1] for row in document["changed"] for position in (row["left"], row["right"])]
     for text in (markdown(report, "a.hlo", "b.hlo"), page(report, "a.hlo", "b.hlo")):
         if names and not any(name in text for name in names):
-            raise Mismatch(f"none of {names} is in {text[:200]}")
+            raise Mismatch(f"none of {names} occurs in the report, which begins with {text[:200]}")
 
 
 def difference_text(path: Path, case: Case) -> str | None:
@@ -61,7 +61,7 @@ def difference_text(path: Path, case: Case) -> str | None:
 def _delta(case: Case, *, swapped: bool = False) -> Delta:
     first, separator, second = case.text.partition(_TO)
     if not separator:
-        raise Mismatch("the line `// to` between two modules is missing")
+        raise Mismatch("the `// to` line between the two modules is missing")
     ignored = _IGNORE.search(case.text)
     left, right = (parsed(text) for text in ((second, first) if swapped else (first, second)))
     return diff(left, right, ignore=[name.strip() for name in ignored[1].split(",")] if ignored else ())

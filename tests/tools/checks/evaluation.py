@@ -50,11 +50,11 @@ def _evaluated_on_devices(case: Case, module: Module, arguments: list[list[Any]]
         _same_leaves(module.entry.root.shape, values[k], [ExpectedValue(text, exact=True) for text in device_values(case.text, "expect", k)])
         found = [x.tolist() for x in queues[k].outfeed]
         if found != [_array(text, "outfeed", module).tolist() for text in device_values(case.text, "outfeed", k)]:
-            raise Mismatch(f"the outfeed of device {k} has {found}")
+            raise Mismatch(f"the outfeed of device {k} contains {found}")
 
 
 def _values_unless_refused(case: Case, module: Module, run: Callable[[], list[Any]]) -> list[Any] | None:
-    """Returns the values of a run, or None if it fails as the case expects.
+    """Returns the values of a run, or None if the run fails as the case expects.
 
     Checks the positions and the wording of the errors.
     """
@@ -75,7 +75,7 @@ def _values_unless_refused(case: Case, module: Module, run: Callable[[], list[An
 def _arguments(module: Module, literals: list[str]) -> list[Any]:
     shapes = [leaf for parameter in module.entry.parameters for leaf in parameter.shape.leaves()]
     if len(literals) != len(shapes):
-        raise Mismatch(f"the module takes {len(shapes)} leaves, the case gives {len(literals)}")
+        raise Mismatch(f"leaves of the module's parameters: {len(shapes)}, of the case's input: {len(literals)}")
     return [literal_array(parse_literal(shape, text)) for shape, text in zip(shapes, literals, strict=True)]
 
 
@@ -88,13 +88,13 @@ def _array(literal: str, opcode: str, module: Module) -> Any:
 def _same_leaves(shape: Shape, value: Any, expected: list[ExpectedValue]) -> None:
     shapes, found_values = list(shape.leaves()), list(leaves(value))
     if len(expected) != len(shapes):
-        raise Mismatch(f"the result has {len(shapes)} leaves, the case expects {len(expected)}")
+        raise Mismatch(f"leaves of the result: {len(shapes)}, in the case: {len(expected)}")
     for leaf, found_value, line in zip(shapes, found_values, expected, strict=True):
         _same_values(leaf, found_value, line)
 
 
 def _same_values(shape: Shape, found: Any, line: ExpectedValue) -> None:
-    # The array of a dynamic result has the actual size.
+    # The array of a dynamic result has the actual sizes, not the bounds.
     wanted = literal_array(parse_literal(shape.with_dimensions(found.shape), line.literal))
     if found.dtype != wanted.dtype or found.shape != wanted.shape:
         raise Mismatch(f"the value is {found.dtype}{list(found.shape)}, not {shape}")

@@ -1,4 +1,4 @@
-"""Checks cases of the formatter: the formatted text is the same module with the same comments."""
+"""Checks cases of the formatter, which must preserve the module and its comments."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def formatted_well(path: Path, case: Case) -> None:
     before, after = (parse_all(text, strict=False) for text in (case.text, found))
     for a, b in zip(before, after, strict=True):
         for difference in differences(a, b):
-            raise Mismatch(f"another module: {difference}")
-    # After formatting, a range of lines would select different lines.
+            raise Mismatch(f"formatting changes the module: {difference}")
+    # In the formatted text, a range of lines would select different lines.
     if style_of(case.text)[1] is None:
-        same(found, _formatted(Case(found, 1, None)), "formatting it again changes it")
+        same(found, _formatted(Case(found, 1, None)), "formatting the text again changes it")
     same(found, _formatted_by_the_grammar_alone(case), "the line formatter and the grammar disagree")

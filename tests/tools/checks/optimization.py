@@ -1,7 +1,7 @@
 """Checks cases of the optimizer.
 
 The file name or a comment selects the passes. The output of a case is the module after these
-passes, which must compute the same results as before.
+passes; it must compute the same results as the original module.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def optimized(path: Path, case: Case) -> None:
         raise Mismatch(f"is invalid after the passes: {errors[0]}")
     if to_text(_result(path, case, result)) != to_text(result):
         raise Mismatch("a second run changes the module again")
-    # Fast-math flags, which the case sets in a comment, allow different results.
+    # If a comment in the case sets fast-math flags, the results may differ.
     if not flags and (found := difference(module, result, _INPUTS, options=_OPTIONS)):
         raise Mismatch(f"the results differ: {found}")
 

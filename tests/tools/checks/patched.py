@@ -1,8 +1,8 @@
 """Checks cases of patches: two modules separated by `// to`, and the patch.
 
 A case may have a third module after `// on`, to which the patch is applied. The expected result
-follows `// gives`, as `hlotool.to_text` prints it with short names; an expected error message
-follows `// refused: `.
+follows `// gives`, in the form in which `hlotool.to_text` prints it with short names. An expected
+error message follows `// refused: `.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def patched(path: Path, case: Case) -> None:
         same(refused[1] if refused else "no error", str(error), "the message")
         return
     if refused:
-        raise Mismatch("the patch was not refused")
+        raise Mismatch("the patch was not rejected")
     same(wanted.strip(), hlotool.to_text(result, _PRINT).strip(), "the result")
 
 

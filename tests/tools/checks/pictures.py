@@ -1,8 +1,8 @@
-"""Checks cases of pictures: a module, and its picture as a Mermaid flowchart.
+"""Checks graph cases: each consists of a module and its picture as a Mermaid flowchart.
 
-A comment such as `// graph: around=dot.1 depth=1` sets options; `path=a,b` is a pair of names. The
-output may be `error: ` and a message. In all cases, the other formats must show the same graph, and
-boxes must not overlap.
+A comment such as `// graph: around=dot.1 depth=1` sets options; `path=a,b` gives a pair of names.
+If the module cannot be drawn, the expected output is `error: ` followed by a message. Otherwise,
+the other formats must show the same graph, and boxes must not overlap.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def pictured(path: Path, case: Case) -> None:
 
 
 def picture_text(path: Path, case: Case) -> str | None:
-    """Returns the picture, for `--update`."""
+    """Returns the expected output, for `--update`."""
     return _mermaid(parsed(case.text), _options(case))
 
 
@@ -70,14 +70,14 @@ def _options(case: Case) -> GraphOptions:
 
 
 def _check_same_graph(mermaid: Any, dot: Any) -> None:
-    """Checks that two graphs have equal boxes, words, groups and edges."""
+    """Checks that two graphs have the same boxes, groups and edges, with the same text."""
     for name, a, b in zip(("boxes", "groups", "edges"), mermaid, dot, strict=True):
         if a != b:
             raise Mismatch(f"the {name} of Mermaid and DOT differ:\n  {a}\n  {b}")
 
 
 def _check_places(picture: Picture, drawing: Drawing) -> None:
-    """Checks that boxes are inside the box that contains them, and that siblings do not overlap."""
+    """Checks that all boxes are inside their parents, and that siblings do not overlap."""
     for box in picture.boxes:
         position = drawing.rectangles[box.number]
         inside = [drawing.rectangles[child.number] for child in box.children]
@@ -101,26 +101,26 @@ def _check_svg(text: str, picture: Picture) -> None:
     root = ElementTree.fromstring(text)
     tags = Counter(element.tag for element in root.iter())
     if tags[f"{_SVG}title"] != picture.closed_boxes + 1:
-        raise Mismatch(f"the SVG has {tags[f'{_SVG}title']} titles for {picture.closed_boxes} boxes")
+        raise Mismatch(f"titles in the SVG: {tags[f'{_SVG}title']}, closed boxes: {picture.closed_boxes}")
     arrows = [element for element in root.iter(f"{_SVG}path") if "marker-end" in element.attrib]
     if len(arrows) != len(picture.edges):
-        raise Mismatch(f"the SVG has {len(arrows)} arrows for {len(picture.edges)} edges")
+        raise Mismatch(f"arrows in the SVG: {len(arrows)}, edges: {len(picture.edges)}")
 
 
 def _check_page(data: dict[str, Any]) -> None:
-    """Checks that each instruction and each group except the roots is in one group.
+    """Checks that each instruction, and each group except the roots, is in exactly one group.
 
-    Each of these items must have a position in its group.
+    Within its group, each of these items must have a position of its own.
     """
     groups, count = data["groups"], len(data["instructions"]["name"])
     seen = Counter(item for items in groups["items"] for item in items)
     computations = {-1 - group for group in data["computations"]}
     missing = {*range(count), *(-1 - k for k in range(len(groups["title"])))} - seen.keys() - computations
     if missing or max(seen.values(), default=1) > 1:
-        raise Mismatch(f"items without a group {missing}, or in several groups")
+        raise Mismatch(f"each item must be in exactly one group; items without a group: {missing}")
     for items, rows, columns in zip(groups["items"], groups["rows"], groups["columns"], strict=True):
         if not len(items) == len(rows) == len(columns) or len({*zip(rows, columns, strict=True)}) != len(items):
-            raise Mismatch(f"positions of {len(items)} items: {rows}, {columns}")
+            raise Mismatch(f"positions are missing or shared among the {len(items)} items of a group: rows {rows}, columns {columns}")
     lengths = {name: len(column) for name, column in data["instructions"].items() if isinstance(column, list)}
     if {*lengths.values()} != {count}:
         raise Mismatch(f"columns of different lengths: {lengths}")

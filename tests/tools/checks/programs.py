@@ -1,6 +1,6 @@
 """Checks cases of whole programs: modules from JAX and XLA, with JAX's results.
 
-Verifying, formatting and optimizing these modules must succeed, too.
+It must also be possible to verify, format and optimize these modules.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ON_SCALARS = {"map", "reduce", "reduce-window", "scatter", "select-and-scatter"
 
 
 def equal_to_jax(path: Path, case: Case) -> None:
-    """Checks the results of each executor, and of the optimized program, against JAX's.
+    """Compares the results of each executor and of the optimized program with JAX's results.
 
     The tolerances are those of `--compare`; for f32, they allow for a different order of summation
     and for different polynomials. NAME.npz contains the arrays for NAME.hlo and NAME.optimized.hlo.

@@ -1,8 +1,9 @@
 """Checks cases of the language server: the response to a request at a position in a document.
 
-The name of the case file is the name of the request. A `^` marks the cursor, and two of them mark a
-selection; they are not part of the document. Further parameters of a request, such as a new name,
-are in the comment `// ask: ...`. The output describes the response, or is the text after an edit.
+The name of the case file is the name of the request. A `^` marks the cursor, and two of them
+enclose a selection; the marks are not part of the document. Further parameters of a request, such
+as a new name, are given in a `// ask: ...` comment. The output is a description of the response, or
+the text after an edit.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _CHECKS = RuleChoice(extend_select=("W",)).checks_for("m.hlo", Settings({}, None
 
 
 class Question(NamedTuple):
-    """A document with the position of a request."""
+    """A document, and the position of a request in it."""
 
     document: Document
     area: types.Range
@@ -235,4 +236,4 @@ _ANSWERS: dict[str, Callable[[Question], list[str]]] = {
     "symbols": _symbols,
     "tokens": _tokens,
 }
-"""The functions that describe the response to each request, by the name of the case file."""
+"""The functions that describe responses; the keys are requests, the names of the case files."""

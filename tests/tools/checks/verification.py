@@ -30,7 +30,7 @@ def verified(path: Path, case: Case) -> None:
     except ParseError as error:
         errors = error.diagnostics
     module = parse_source(source, strict=False) if errors else parsed(case.text, path.name)
-    # Most modules have findings of some lint, so only the lints that the file announces are
-    # selected.
+    # Most modules trigger some lint, so the only lints that are selected are those that the file
+    # announces.
     selected = {e.code for other in read_cases(path) for e in expected_errors(other.text)} | {c for c in CODE_NAMES if severity_of(c) == "error"}
     compare_findings(check(module, VerifyModes(**case_modes(case.text)), Selection(sorted(selected)), errors), wanted)

@@ -1,1 +1,1 @@
-"""Proofs of the rewrite rules: on all small numbers, by an SMT solver, and on random shapes."""
+"""Proofs of the rewrite rules: for all small numbers, with an SMT solver, and on random shapes."""

@@ -1,8 +1,8 @@
 """Random programs for passes: loops, conditionals, calls and fusions.
 
-Their operands and results may be equal, constant or unused. Features that passes must respect occur
-now and then: effects, control dependencies, shardings, backend configurations, shared computations
-and roots that do not come last.
+Their operands and results may be equal, constant or unused. Features that passes must respect are
+included now and then: side effects, control dependencies, shardings, backend configurations, shared
+computations, and roots that are not the last instruction.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Body:
         return name
 
     def value(self, shape: str) -> str:
-        """Returns an existing value of a shape, or a new constant."""
+        """Returns an existing value with this shape, or a new constant."""
         known = [name for name, other in self.shapes.items() if other == shape]
         if known and self.module.chance(0.85):
             return self.random.choice(known)
@@ -67,7 +67,7 @@ class _Body:
         return self.add(shape, f"broadcast({self.constant('f32[]')}), dimensions={{}}")
 
     def some(self, count: int, *, is_fused: bool = False) -> None:
-        """Adds random operations; those in a fusion have no side effects."""
+        """Adds random operations; operations in a fusion have no side effects."""
         for _ in range(count):
             shape, choice = self.random.choice(_SHAPES), self.random.random() * (0.73 if is_fused else 1)
             if choice < 0.3:
@@ -90,7 +90,7 @@ class _Body:
                 _STRUCTURES[self.random.choice(("call", "fusion", "conditional"))](self)
 
     def finish(self, name: str, root: str) -> str:
-        """Writes the computation and returns its name; the root need not come last."""
+        """Writes the computation and returns its name; the root need not be the last line."""
         lines = [f"  {'ROOT ' if line.startswith(f'{root} = ') else ''}{line}\n" for line in self.lines]
         head = "ENTRY " if name == "main" else ""
         self.module.texts.append(f"{head}{name} {{\n{''.join(lines)}}}\n\n")
@@ -100,7 +100,7 @@ class _Body:
         return self.add(_tuple([self.shapes[name] for name in names]), f"tuple({', '.join(names)})", is_plain=is_plain)
 
     def take(self, group: str, shapes: list[str], share: float) -> dict[int, str]:
-        """Extracts some elements of a tuple, now and then one of them twice."""
+        """Extracts some elements of a tuple, and occasionally extracts one of them twice."""
         taken = {}
         for k, shape in enumerate(shapes):
             if self.module.chance(share):
@@ -209,7 +209,7 @@ def _while(body: _Body) -> None:
     taken = inner.take(group, shapes, 0.9)
     counter = taken.get(0) or inner.add("s32[]", f"get-tuple-element({group}), index=0", is_plain=True)
     if module.subject == "hoist":
-        # Adds operations that use an element of the state, and that `hoist` may move.
+        # Adds operations on an element of the state, which `hoist` may move.
         for k in [k for k in taken if shapes[k][0] == "f" and module.chance(0.6)]:
             others = [taken[j] for j in taken if shapes[j] == shapes[k]]
             operands = random.choice((taken[k], f"{taken[k]}, {random.choice(others)}"))
@@ -276,7 +276,7 @@ def program_for_pass(name: str, seed: int) -> str:
 
 
 def _doubled(text: str, random: Random) -> str:
-    """Returns the text with a copy of one of its computations, which a caller may then call."""
+    """Adds a copy of one of the computations to the text, and may let a caller call the copy."""
     parts = text.split("\n\n")
     number = random.randrange(1, len(parts) - 1) if len(parts) > 2 else 0
     if not number or not parts[number].startswith("f"):

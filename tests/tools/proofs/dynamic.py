@@ -1,4 +1,4 @@
-"""Random instructions with arrays of dynamic size; importing this module registers them."""
+"""Random instructions on arrays of dynamic size. Importing this module registers them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _set(p: Program, element_type: str, sizes: Sizes, k: int) -> str:
 
 
 def _kept(p: Program, name: str, element_type: str, sizes: Sizes, k: int) -> str:
-    """Returns the array, or one that is computed from it and has the same sizes."""
+    """Returns the array, or a new array of the same sizes that is computed from it."""
     if element_type == "pred" or p.chance(0.5):
         return name
     return p.add(f"{p.random.choice(('negate', 'copy'))}({name})", _bounded(element_type, sizes, k), ())

@@ -1,4 +1,4 @@
-"""Proofs of elementwise rules on all numbers of small types."""
+"""Proofs of elementwise rules for all numbers of small types."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _KINDS = frozenset(("pred", "s4", "u4", "f8e4m3fn", "f8e5m2", "f8e8m0fnu"))
 class Proof:
     """The observed behavior of a rule.
 
-    `types` contains the element types of parameters for which all results are equal. `sampled`
-    contains those for which results were compared only on special numbers, since there are too many
-    combinations of all numbers. `instances` is the number of combinations of operands, or of
-    programs. `refutations` describes the results that differ, and `unanswered` the questions that
-    the proof could not answer.
+    `types` contains the parameters' element types for which all results are equal. `sampled`
+    contains the element types for which results were compared only for special numbers, because
+    there are too many combinations of all numbers. `instances` is the number of combinations of
+    operands, or the number of programs. `refutations` describes the results that differ, and
+    `unanswered` lists the questions that the proof could not answer.
     """
 
     def __init__(self, rule: Rule) -> None:
@@ -50,11 +50,11 @@ class Proof:
 
 
 def prove(rule: Rule, constants: int, assignments: int, combinations: int) -> Proof:
-    """Compares both sides of a rule on all expressions of small types to which it applies.
+    """Compares both sides of a rule on all expressions of small types to which the rule applies.
 
-    `constants`, `assignments` and `combinations` limit the choices of constants and of element
-    types for each expression, and the combinations of operands for each of these. If there are more
-    combinations, some operands are only special numbers.
+    For each expression, `constants` and `assignments` limit the choices of constants and of element
+    types. For each choice, `combinations` limits the combinations of operands; if there would be
+    more, some operands are only special numbers.
     """
     proof = Proof(rule)
     for expression in expressions_of(rule):
@@ -77,14 +77,14 @@ def _fired(rule: Rule, expression: Expression, choices: Sequence[tuple[str, ...]
 
 
 def _parameters(x: Expression) -> tuple[str, ...]:
-    # Without parameters, the type of the first line counts.
+    # An expression without parameters counts for the type of its first line.
     return x.parameters or tuple(line.element_type for line in x.lines[:1])
 
 
 def _assignments(expression: Expression, most: int) -> list[tuple[str, ...]]:
-    """Returns choices of element types, which are small for parameters.
+    """Returns combinations of element types for an expression, with small types for parameters.
 
-    A parameter that is the only operand may also have 16 bits.
+    If a single parameter is the only leaf, its type may also have 16 bits.
     """
     given = set(expression.parameters)
     ranges = []
@@ -108,7 +108,7 @@ def _compare(proof: Proof, expressions: Sequence[Expression], most: int) -> None
         with np.errstate(all="ignore"):
             results = zip(hlotool.evaluate(before, values), hlotool.evaluate(batch.module, values), strict=True)
     except EvaluationError:
-        # One of the expressions is not defined for its type.
+        # One of the expressions is not defined for its element types.
         if len(expressions) > 1:
             for x in expressions:
                 _compare(proof, [x], most)

@@ -1,9 +1,10 @@
 """Elementwise expressions that a rule may rewrite, from the cases of the optimizer.
 
-An expression is an instruction of a case together with its transitive operands, if they are
-elementwise all the way to parameters and single numbers. Its types and constants are replaced with
-others. Since the cases of all rules are read, there are near misses among the expressions: one rule
-may rewrite an expression that another rule leaves alone because of its type.
+An expression is an instruction of a case together with its transitive operands, all of which must
+be elementwise operations, copies, reshapes, parameters, or values whose elements are all the same
+known number. The types and constants of an expression are replaced with others. Because the cases
+of all rules are read, the expressions include near misses: one rule may rewrite an expression that
+another rule leaves alone because of its type.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from proofs.simplest import simplest
 __all__ = ["Batch", "Expression", "apply_rule", "cases_of_rules", "expressions_of", "is_elementwise", "typed"]
 
 CASES = Path(__file__).parents[2] / "optimizer"
-# More lines would be many steps away from the instructions that a rule looks at.
+# Additional lines would be many steps away from the instructions that a rule looks at.
 _MOST_LINES = 12
 _NUMBERED = re.compile(r"  i(\d+)[xc]")
 _ATTRIBUTES = re.compile(r"^\S+ = \S+ [\w-]+\([^)]*\)(?P<attributes>.*)$")
@@ -52,7 +53,7 @@ _ATTRIBUTES = re.compile(r"^\S+ = \S+ [\w-]+\([^)]*\)(?P<attributes>.*)$")
 def is_elementwise(rule: Rule) -> bool:
     """Returns whether a rule is about elements.
 
-    At least one of its opcodes must be elementwise, and so must all opcodes of operands that it
+    At least one of its opcodes must be elementwise, and so must all operand opcodes that the rule
     looks for.
     """
     opcodes = [OPS[opcode] for opcode in rule.opcodes]
@@ -75,7 +76,7 @@ def _expressions() -> tuple[Expression, ...]:
 def expressions_of(rule: Rule) -> list[Expression]:
     """Returns the expressions whose root a rule may replace.
 
-    These are expressions from cases, and the simplest ones of the opcodes that the rule names.
+    These are expressions from cases, and the simplest expressions that use the opcodes of the rule.
     """
     operands = {op.name for op in rule.operands}
     result: dict[Expression, None] = {}
@@ -139,7 +140,7 @@ def _expression(root: Instruction) -> Expression | None:
             return None
         positions[x] = len(lines)
         lines.append(line)
-    # Rules do not look at the elements of a copy or reshape, so it is not useful as a root.
+    # Rules do not look at the elements of a copy or reshape, so neither is useful as a root.
     return _with_types(Expression(tuple(lines))) if positions[root] == len(lines) - 1 else None
 
 
@@ -162,12 +163,12 @@ _OWNER = hlotool.parse("ENTRY e { ROOT p = f32[] parameter(0) }")
 def _with_types(expression: Expression) -> Expression:
     """Returns the expression with its types replaced by t0, t1 and so on.
 
-    Cases that differ only in types then have the same expression.
+    As a result, cases that differ only in types yield the same expression.
     """
     names = {name: name if name == "pred" and expression.types != ("pred",) else f"t{k}" for k, name in enumerate(expression.types)}
     names.setdefault("pred", "pred")
     numbers = iter(range(100))
-    # Constants are chosen for each type, so the numbers here only distinguish them.
+    # Constants are chosen for each type later, so these numbers only tell the constants apart.
     return Expression(
         tuple(
             replace(line, element_type=names[line.element_type], number=None if line.number is None else next(numbers)) for line in expression.lines
@@ -216,10 +217,10 @@ def _sample(choices: Sequence[Sequence[Number]], most: int, random: Random) -> l
 
 @cache
 def _special_numbers(element_type: str) -> tuple[Number, ...]:
-    """Returns numbers of a type on which rules may depend.
+    """Returns the numbers of a type that rules may treat in a special way.
 
-    These are all numbers of a type of up to four bits; otherwise zeros, limits, small numbers and
-    powers of two.
+    For a type of up to four bits, these are all numbers. For any other type, they are zeros,
+    limits, small numbers and powers of two.
     """
     row = ELEMENT_TYPES[element_type]
     if row.kind == "pred":
@@ -272,7 +273,7 @@ class Batch:
         return [name for name, count in sorted(counts.items()) for _ in range(count)]
 
     def text(self) -> str:
-        """Returns the text of the module, without the expressions that are not valid."""
+        """Returns the text of the module without the expressions that are not valid."""
         lines, roots, shapes = [], [], []
         numbers: dict[str, int] = {}
         for k, name in enumerate(self.parameters):
@@ -287,7 +288,7 @@ class Batch:
         return "HloModule m\n\nENTRY e {\n" + "\n".join(lines) + "\n}\n"
 
     def _parsed(self) -> Module:
-        """Returns the module, without the expressions whose constants do not exist in their types.
+        """Returns the module without the expressions whose constants do not exist in their types.
 
         Rules do not rewrite expressions with other errors.
         """

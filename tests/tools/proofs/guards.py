@@ -1,4 +1,4 @@
-"""The guards of rules and passes: conditions of rewrites that can be broken for a test."""
+"""Guards of rules and passes: conditions for rewriting, which tests can break on purpose."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _HELPERS: dict[str, dict[str, tuple[str, ...]]] = {
     "rules.pad": {"hlotool.optimizer.dimensions": ("are_plain",)},
     "rules.reshape": {"hlotool.optimizer.dimensions": ()},
 }  # fmt: skip
-"""For each module with rules or passes, the helper modules whose guards its programs show.
+"""For each module with rules or passes, the helper modules whose guards its programs must cover.
 
-Only the functions in a tuple are included, or all functions if the tuple is empty.
+Each tuple lists the functions to include; an empty tuple includes all functions.
 """
 
 _MEMORY = 6 << 30
@@ -43,8 +43,8 @@ _EQUIVALENTS = FOLDER / "equivalent.txt"
 class Guard:
     """A guard and a change that breaks it.
 
-    `home` is the module whose programs show the change, `function` contains the guard, and
-    `subjects` lists the rules or passes that reach the function.
+    `home` is the module whose recorded programs must detect the change, `function` contains the
+    guard, and `subjects` lists the rules or passes that can reach the function.
     """
 
     home: str
@@ -61,7 +61,8 @@ class Guard:
 def guards_of(home: str) -> dict[str, Guard]:
     """Returns the guards of a Python module with rules or passes, and of its helpers.
 
-    The keys consist of the function and the change, and do not depend on line numbers.
+    Each key consists of the function's name and a description of the change. The keys do not depend
+    on line numbers.
     """
     subjects_here, helpers = subjects_of()[home], _HELPERS.get(home.removeprefix("hlotool.optimizer."), {})
     trees = {module: tree_of(module) for module in (home, *helpers)}
@@ -81,7 +82,7 @@ def guards_of(home: str) -> dict[str, Guard]:
 
 
 def _references(trees: Iterable[ast.Module]) -> dict[str, set[str]]:
-    """Returns the names that each function, class and constant of some modules mentions."""
+    """Returns the names mentioned by each function, class and constant of the given modules."""
     names: dict[str, set[str]] = {}
     for tree in trees:
         for owner, classes, function in outermost_functions(tree):
@@ -95,9 +96,9 @@ def _references(trees: Iterable[ast.Module]) -> dict[str, set[str]]:
 
 
 def equivalents(module: str) -> set[str]:
-    """Returns the guards of a module whose change makes no difference.
+    """Returns those guards of a module that can be broken without any effect.
 
-    Comments in the file that lists them give the reasons.
+    They are listed in `equivalent.txt`, where comments give the reasons.
     """
     start = f"{module.rpartition('.')[2]}: "
     return {line.removeprefix(start) for line in _EQUIVALENTS.read_text(encoding="utf-8").splitlines() if line.startswith(start)}
@@ -113,10 +114,10 @@ def _reached(nodes: dict[str, set[str]], name: str) -> set[str]:
 
 
 def apart(function: Callable[[], None]) -> bool:
-    """Runs a function in a process of its own, and returns whether it succeeds.
+    """Runs a function in a separate process, and returns whether the function succeeds.
 
-    It fails if it raises an exception, or if it exceeds the memory limit or a timer that it has set
-    itself.
+    It fails if it raises an exception, if it exceeds the memory limit, or if a timer that it has
+    set itself expires.
     """
     if not (child := os.fork()):
         code = 1

@@ -39,7 +39,7 @@ class Expression:
     def types(self) -> tuple[str, ...]:
         """The element types in order of appearance.
 
-        pred is included only if it is the only type, since it is the type of all comparisons.
+        pred is included only if it is the only type, because every comparison has that type.
         """
         names = tuple(dict.fromkeys(line.element_type for line in self.lines))
         return tuple(name for name in names if name != "pred") or names
@@ -75,7 +75,7 @@ class Expression:
 
 
 def spelled(element_type: str, number: Number | None) -> str:
-    """Returns a number as it is written in a literal."""
+    """Returns the spelling of a number in a literal."""
     if element_type == "pred":
         return "true" if number else "false"
     return repr(number) if ELEMENT_TYPES[element_type].kind != "complex" else f"({number}, 0)"

@@ -1,6 +1,7 @@
 """Random instructions that call computations or combine elements.
 
-They complement those in `shapes`; importing this module registers them.
+They complement the instructions in `shapes`. Importing this module registers the functions that
+draw them.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def convolution(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
 
 @maker("gather")
 def gather(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
-    """Gathers slices of an array along its first dimension, or the whole array, for each index."""
+    """Gathers a slice along the first dimension of an array, or the whole array, for each index."""
     count, rest = (sizes[0], sizes[1:]) if sizes else (1, ())
     if not sizes:
         raise Undrawable
@@ -144,7 +145,7 @@ def _tuple(shapes: list[tuple[str, Sizes]]) -> str:
 
 
 def _two(p: Program, element_type: str, sizes: Sizes) -> list[tuple[str, Sizes]]:
-    """Returns the shapes of a pair: the given shape, and another one that is often the same."""
+    """Returns the shapes of a pair: the given shape, and a second shape that is often equal."""
     return [(element_type, sizes), (element_type, sizes) if p.chance(0.6) else (p.type(), p.sizes())]
 
 

@@ -1,8 +1,9 @@
-"""Proofs of fast-math rules over the real numbers, by an SMT solver.
+"""Proofs of fast-math rules over the real numbers, with an SMT solver.
 
-A proof shows that both sides are equal wherever both are defined. Constants are the real numbers
-that they represent, and conversions between floats do not change the number. The solver knows two
-laws of the exponential: the exponential of a sum is a product, and the logarithm is its inverse.
+A proof shows that both sides are equal wherever both are defined. Constants are treated as
+the real numbers that they represent, and conversions between floats do not change the number. The
+solver knows two laws of the exponential: the exponential of a sum is the product of the terms'
+exponentials, and the logarithm is the inverse of the exponential.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class _Model:
         self.conditions: list[Any] = []
 
     def root(self, x: Any) -> Any:
-        """Returns the nonnegative number with this square."""
+        """Returns the nonnegative number whose square is `x`."""
         root = z3.FreshReal("root")
         self.conditions += [root >= 0, root * root == x]
         return root
@@ -64,7 +65,7 @@ class _Model:
     def power(self, x: Any, exponent: Any) -> Any:
         powers: dict[str, Callable[[], Any]] = {"2": lambda: x * x, "1/2": lambda: self.root(x), "-1/2": lambda: self.inverse(self.root(x))}
         if str(exponent) not in powers:
-            raise _Unmodelled(f"power of {exponent}")
+            raise _Unmodelled(f"power with the exponent {exponent}")
         return powers[str(exponent)]()
 
     def apply(self, opcode: str, operands: list[Any]) -> Any:
@@ -94,9 +95,9 @@ class _Model:
 
 
 def prove(rule: Rule) -> Proof:
-    """Queries the solver about all expressions of f32 that a rule replaces.
+    """Queries the solver about all f32 expressions that a rule replaces.
 
-    A second type, for conversions, is f16, and a third is f64.
+    Conversions use f16 as the second type, and f64 as the third.
     """
     proof = Proof(rule)
     for expression in expressions_of(rule):
@@ -116,7 +117,7 @@ def _ask(proof: Proof, x: Expression) -> None:
         model = _Model()
         first, second = (model.value(m.entry.root.operands[0], m.entry.instructions) for m in (before, batch.module))
     except _Unmodelled as error:
-        proof.unanswered.append(f"not modelled: {error}")
+        proof.unanswered.append(f"not modeled: {error}")
         return
     solver = z3.Solver()
     solver.set("rlimit", _LIMIT)

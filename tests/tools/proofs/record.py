@@ -1,4 +1,4 @@
-"""The proofs of each rule: functions that prove it, and the file that records the results."""
+"""Proofs of rules: the functions that prove a rule, and the file that records the results."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _OF_VALUES = frozenset({"nnan", "ninf", "nsz"})
 def is_about_elements(rule: Rule) -> bool:
     """Returns whether a rule is to be proved for all numbers of small types, and with the solver.
 
-    Values that the flags of the rule exclude need no proof.
+    Values that are excluded by the flags of the rule need no proof.
     """
     return rule.flags <= _OF_VALUES and is_elementwise(rule)
 
 
 def is_about_reals(rule: Rule) -> bool:
-    """Returns whether a rule is to be proved over the real numbers, since it changes rounding."""
+    """Returns whether a rule is to be proved over the real numbers, because it changes rounding."""
     return not rule.flags <= _OF_VALUES and is_elementwise(rule)
 
 
@@ -68,7 +68,7 @@ def over_the_reals(rule: Rule) -> Proof:
 
 @cache
 def recorded() -> dict[str, dict[str, Any]]:
-    """Returns the recorded proofs by the names of rules."""
+    """Returns the recorded proofs, with the names of the rules as keys."""
     rows: dict[str, dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
     return rows
 

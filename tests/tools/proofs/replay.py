@@ -1,4 +1,4 @@
-"""Recorded proofs: programs that need the guards of rules and passes, with expected results.
+"""Recorded proofs: programs that need the guards of rules and passes, with their expected results.
 
 The files in `tests/optimizer/proofs` contain the programs, one file for each module with rules or
 passes. A program begins with lines such as
@@ -7,9 +7,10 @@ passes. A program begins with lines such as
     // wrong: _has_sign: `f(x)` is always True
 
 The first line gives the rule or pass, the number of its rewrites, and the size of the program
-afterward. Each other line names a guard that the program needs, as a change to the code: with that
-change, the result is `wrong`, or the program is rewritten `otherwise`, that is, differently from
-the unchanged code. `prove_guards.py` finds the programs and writes the files.
+afterward. Each of the following lines describes a change to the code that breaks a guard. With that
+change, the result is `wrong`, or the program is rewritten `otherwise`, that is, differently than by
+the unchanged code. Therefore, the program needs the guard. `prove_guards.py` finds the programs and
+writes the files.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def _require_unchanged(module: Module, after: Module, *, when: bool) -> None:
 
 
 def _check_one(run: Pass, module: Module) -> None:
-    """Raises AssertionError unless a pass limited to one rewrite makes and reports it."""
+    """Raises AssertionError unless a pass limited to one rewrite performs and reports one."""
     report, after = Report(1), copy(module)
     with Context(after, _OPTIONS, report) as context:
         is_changed = run(context)
@@ -126,9 +127,9 @@ def _check_one(run: Pass, module: Module) -> None:
 def _check_limits(run: Pass, module: Module, *, without_flags: bool) -> None:
     """Raises AssertionError if a pass does not respect its limits.
 
-    It must not change the module if no rewrites are allowed, or the computations that the module
-    runs if no computation may be changed. Without fast-math flags, a pass that changes rounding
-    must not change the module, either.
+    If no rewrites are allowed, the module must stay unchanged. If no computation may be changed,
+    the entry computation and all computations reachable from it must keep their size. Without
+    fast-math flags, a pass that changes rounding must leave the module unchanged, too.
     """
     for limits in (replace(_OPTIONS, bisect_limit=0), *([replace(_OPTIONS, fast_math=frozenset())] if without_flags else [])):
         after = copy(module)
@@ -172,7 +173,7 @@ def apply_rule(module: Module, rule: Rule) -> int:
 
 @cache
 def subjects_of() -> dict[str, list[Subject]]:
-    """Returns the rules and passes by the Python modules that define them."""
+    """Returns the rules and passes, grouped by the Python module that defines them."""
     result: dict[str, list[Subject]] = {}
     subjects = [Subject("rule", name) for name, rule in all_rules().items() if rule.is_built_in]
     subjects += [Subject("pass", name) for name, (module, _) in BUILT_IN.items() if module.startswith("passes.")]
@@ -216,19 +217,19 @@ def write_programs(module: str, programs: list[Program]) -> None:
 
 
 def replay(program: Program) -> str | None:
-    """Returns a description of a result that is wrong or not as recorded, or None."""
+    """Describes the fault if the result is wrong or not the recorded one, or returns None."""
     module = hlotool.parse(program.text)
     try:
         after, count = program.subject.apply(module)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     if (count, size_of(after)) != (program.count, program.size):
-        return f"{_plural(count, 'rewrite')}, leaves {size_of(after)} instead of {program.count} and {program.size}"
+        return f"{_plural(count, 'rewrite')} (recorded: {program.count}), leaves {size_of(after)} (recorded: {program.size})"
     return fault(program.subject, module, after) if count else None
 
 
 def size_of(module: Module) -> str:
-    """Returns the size of the entry computation and all computations that it reaches, as text."""
+    """Returns the total size of the entry computation and all computations reachable from it."""
     reached, stack = {module.entry}, [module.entry]
     while stack:
         fresh = {called for x in stack.pop().instructions for called in x.called} - reached
@@ -240,14 +241,14 @@ def size_of(module: Module) -> str:
 
 
 def errors_of(module: Module) -> list[Diagnostic]:
-    """Returns a module's errors; element types may be mixed, as the optimizer allows."""
+    """Returns a module's errors; mixed element types are allowed, as they are in the optimizer."""
     return [d for d in hlotool.verify(module, VerifyModes(allow_mixed_precision=True)) if d.severity == "error"]
 
 
 def fault(subject: Subject, module: Module, after: Module) -> str | None:
     """Returns the reason why the result of a rule or pass is wrong, or None.
 
-    A result is wrong if it is not valid, or if it computes different values.
+    A result is wrong if it is an invalid module or computes different values.
     """
     known = {d.code for d in errors_of(module)}
     try:
@@ -294,7 +295,10 @@ def _special(module: Module, seed: int) -> tuple[Value, ...]:
 def _difference(
     before: Module, after: Module, inputs: Callable[[Module, int], tuple[Value, ...]], same: Callable[[Array, Array], bool]
 ) -> str | None:
-    """Returns the first difference of results, or of data sent to the host, on a few inputs."""
+    """Returns the first difference in results or in data sent to the host, or None.
+
+    Compares the modules on a few inputs.
+    """
     for seed in range(_INPUTS):
         arguments = inputs(before, seed)
         try:

@@ -1,8 +1,9 @@
 """Finds programs that show that each guard of a rule or pass is needed.
 
-With the guard changed, the program becomes wrong or is rewritten differently. Candidates are
-the cases of the optimizer, near misses of them, and programs that are generated for a rule or pass.
-Each changed guard is tried in a process of its own, so that it leaves nothing behind in caches.
+If the guard is changed, the rewritten program is wrong or differs from the usual one. Candidates
+are the cases of the optimizer, programs that narrowly differ from a case, and programs that are
+generated for a rule or pass. Each changed guard is tried in a separate process, so that it leaves
+nothing behind in caches.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _TYPES = ("pred", "s8", "u8", "f32", "f8e8m0fnu", "c64", "s32", "bf16")
 
 @dataclass
 class Candidate:
-    """A program, and the result of the unchanged code for it."""
+    """A program, and the result that the unchanged code produces for it."""
 
     subject: Subject
     text: str
@@ -69,7 +70,7 @@ def _candidate(subject: Subject, text: str, module: Module) -> Candidate:
 
 
 def _texts(module: str, subjects: Sequence[Subject], stage: int) -> Iterator[tuple[Sequence[Subject], str]]:
-    """Yields the text of programs, each with the rules and passes to try it with.
+    """Yields the texts of programs, each with the rules and passes to apply to it.
 
     Each stage has many more programs than the previous one.
     """
@@ -151,14 +152,14 @@ class Search:
             return None
         candidate = candidates[number]
         self.found[key] = candidate, _HOW[how]
-        # Programs that need one guard are tried first for other guards, so that few are recorded.
+        # A program that needs one guard is tried first for other guards, so that few are recorded.
         candidate.shown += 1
         return _HOW[how]
 
     def _try(self, guard: Guard, candidates: Sequence[Candidate]) -> None:
-        """Looks for a candidate that shows that a guard is broken, preferably by a wrong result.
+        """Looks for a candidate whose result, preferably a wrong one, reveals a broken guard.
 
-        Writes the kind of the result and the number of the candidate into the shared memory.
+        Writes the kind of result and the number of the candidate to the shared memory.
         """
         try:
             guard.break_it(self.functions)

@@ -2,8 +2,8 @@
 
 For each opcode, a function draws operands and attributes such that the result has a given element
 type and given sizes; the operands are drawn in the same way. The programs contain sizes 0 and 1,
-scalars, negative and interior padding, strides, operands that occur twice, constants, iotas, other
-layouts, and narrow and complex element types.
+scalars, negative and interior padding, strides, operands that occur twice, constants, iotas,
+non-default layouts, and narrow and complex element types.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from hlotool.optimizer.registry import Rule
 __all__ = ["MAKERS", "Program", "Undrawable", "program_for"]
 
 TYPES = ("f32", "s32", "pred", "f16", "s8", "u8", "bf16", "f8e5m2", "u4", "s4", "c64", "f64", "u32")
-# An operand with one of these types may instead get another of these types.
+# If an operand should have one of these types, another of them may be used instead.
 _MIXED = ("f32", "bf16", "f16")
 Sizes = tuple[int, ...]
 
 
 class Undrawable(Exception):
-    """Raised if no instruction with this opcode can have this result; draw again."""
+    """Raised if no instruction with the drawn opcode can have the required result; draw again."""
 
 
 class Program:
@@ -67,7 +67,7 @@ class Program:
     # ---- instructions ----
 
     def add(self, text: str, element_type: str, sizes: Sizes, *, layout: bool = True) -> str:
-        """Adds an instruction, now and then with another layout, and returns its name."""
+        """Adds an instruction, occasionally with a non-default layout, and returns the new name."""
         name = f"x{len(self.types)}"
         order = ""
         if layout and len(sizes) > 1 and self.chance(0.05):
@@ -120,7 +120,7 @@ class Program:
         return self.leaf(element_type, sizes)
 
     def make(self, opcode: str, element_type: str, sizes: Sizes, depth: int) -> str:
-        """Adds an instruction with this opcode and result. Raises Undrawable if there is none."""
+        """Adds an instruction with this opcode and result, or raises Undrawable."""
         maker = MAKERS.get(opcode)
         if maker is not None:
             return maker(self, element_type, sizes, depth)
@@ -134,7 +134,7 @@ class Program:
 
 
 def shape(element_type: str, sizes: Sizes) -> str:
-    """Returns the text of a shape; `element_type` may already be a whole shape."""
+    """Returns the text of a shape; `element_type` may already be a complete shape."""
     return element_type if "[" in element_type or element_type.startswith("(") else f"{element_type}[{','.join(map(str, sizes))}]"
 
 
@@ -167,7 +167,7 @@ def program_for(rule: Rule, seed: int) -> str:
 
 
 def _add_user(program: Program, root: str) -> None:
-    """Adds a tuple of the root and another value, which gives that value another user."""
+    """Adds a tuple of the root and a random value, so that this value has an additional user."""
     names = [root, program.random.choice(list(program.types))]
     types = [shape(*program.types[name]) for name in names]
     program.add(f"tuple({', '.join(names)})", f"({', '.join(types)})", ())
@@ -192,13 +192,13 @@ _COMMON = (
     "select", "convert",
 )  # fmt: skip
 
-# NumPy's other functions, such as the cosine, may round differently depending on the position in
-# an array.
+# NumPy's functions for other opcodes, such as cosine, may round an element differently depending on
+# its position in the array.
 _EXACT = tuple("abs add and ceil divide floor maximum minimum multiply negate not or popcnt shift-left sign subtract xor".split())
 
 
 def elementwise(p: Program, opcode: str, element_type: str, sizes: Sizes, depth: int) -> str:
-    """Adds an operation on arrays of one type; MAKERS handles opcodes with several types."""
+    """Adds an operation on arrays of one type; MAKERS handles operands of several types."""
     names = [p.operand(element_type, sizes, depth) for _ in range(OPS[opcode].arity)]
     return p.add(f"{opcode}({', '.join(names)})", element_type, sizes)
 
@@ -283,7 +283,7 @@ def reshape(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
 
 
 def _same_count(p: Program, sizes: Sizes) -> Sizes:
-    """Returns sizes for as many elements, with dimensions added, removed, merged or split."""
+    """Returns sizes with the same product, with dimensions added, removed, merged or split."""
     result = list(sizes)
     for _ in range(p.random.choice((1, 1, 2, 3))):
         choice = p.random.choice("aarrms")
@@ -391,7 +391,7 @@ def concatenate(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
 
 
 def _neighbors(p: Program, element_type: str, sizes: Sizes, k: int, pieces: Sequence[int], depth: int) -> list[str]:
-    """Adds slices of one array that are usually adjacent, and returns their names."""
+    """Adds slices of one array, which are usually adjacent, and returns the names of the slices."""
     start, stride = p.random.choice((0, 0, 1)), p.random.choice((1, 1, 2))
     source = p.operand(element_type, (*sizes[:k], start + sizes[k] * stride + 1, *sizes[k + 1 :]), 0)
     names, at = [], start

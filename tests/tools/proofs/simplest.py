@@ -1,8 +1,8 @@
-"""The simplest expressions with the opcodes that a rule names.
+"""The simplest expressions that use the opcodes of a rule.
 
-Their operands are parameters, constants, the same value twice, or another of the opcodes. Some of
-them match the rule, and others only resemble a match: the operand that the rule looks for is in
-another position, or another operand occurs twice.
+Operands are parameters, constants, one value used twice, or instructions with another opcode of the
+rule. Some of the expressions match the rule, and others only resemble a match: the operand that the
+rule looks for is in another position, or a different operand occurs twice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from proofs.lines import Expression, Line
 
 __all__ = ["simplest"]
 
-# A rule that has more opcodes and names no operands is not tried on nested binary operations.
+# A rule with more opcodes than this, and without operand opcodes, gets no nested binary operations.
 _MOST_OPCODES = 8
 _OF_SEVERAL_TYPES = ("compare", "convert", "bitcast-convert", "complex", "real", "imag", "is-finite", "stochastic-convert", "reduce-precision")
 _A, _B, _C, _D = Line("t0", "parameter"), Line("t0", "parameter"), Line("t0", "constant", number=0), Line("t0", "constant", number=1)
@@ -41,7 +41,7 @@ def simplest(rule: Rule) -> Iterator[Expression]:
 
 
 def _is_simple(opcode: str) -> bool:
-    """Returns whether an opcode has one or two operands, of the same type as the result."""
+    """Returns whether an opcode takes one or two operands of the same type as the result."""
     op = OPS[opcode]
     return ELEMENTWISE in op.traits and op.arity in (1, 2) and opcode not in _OF_SEVERAL_TYPES
 

@@ -2,8 +2,8 @@
 
 A proof shows that two instructions compute the same value. Integers are bit vectors, pred is Bool,
 and floats are numbers of Z3's theory of IEEE 754, which has only one NaN. The bits of a float are
-known if it is a parameter, a constant, or converted from bits. Operations that are not modeled,
-such as the cosine, raise Unmodelled.
+known if the float is a parameter, a constant other than NaN, converted from bits, or selected from
+floats with known bits. Operations that are not modeled, such as the cosine, raise Unmodelled.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _PARTS = {"c64": "f32", "c128": "f64"}
 
 
 class Unmodelled(Exception):
-    """Raised for an operation that the model lacks."""
+    """Raised for an operation or element type that the model does not support."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """An element: a term, and the bits of a float if known. Complex numbers have two parts."""
+    """An element: a term and, for a float, its bits if known. Complex numbers have two parts."""
 
     row: ElementType
     term: Any
@@ -55,7 +55,7 @@ def _sort(row: ElementType) -> Any:
 
 
 def parameter(name: str, element_type: str) -> Value:
-    """Returns a variable for any number of a type."""
+    """Returns a variable that represents an arbitrary value of an element type."""
     row = ELEMENT_TYPES[element_type]
     if element_type in _PARTS:
         return Value(row, None, parts=tuple(parameter(f"{name}.{k}", _PARTS[element_type]) for k in range(2)))
@@ -65,7 +65,7 @@ def parameter(name: str, element_type: str) -> Value:
 
 
 def known(element_type: str, number: Number) -> Value:
-    """Returns the value of a known number."""
+    """Returns the value that represents a known number."""
     row = ELEMENT_TYPES[element_type]
     if row.kind == "float":
         term = z3.FPVal(number, _sort(row))
@@ -105,7 +105,7 @@ def _less(a: Value, b: Value) -> Any:
 def _larger(a: Value, b: Value, *, smaller: bool = False) -> Any:
     """Returns the larger or the smaller number.
 
-    The result is NaN if either operand is; zeros are ordered by sign.
+    The result is NaN if either operand is NaN. Negative zero is smaller than positive zero.
     """
     if a.kind == "pred":
         return z3.And(a.term, b.term) if smaller else z3.Or(a.term, b.term)
@@ -132,7 +132,7 @@ def _remainder(a: Value, b: Value) -> Any:
 
 
 def _power(a: Value, b: Value) -> Any:
-    """Returns a power with the exponent 0 or 1. Raises Unmodelled for any other exponent."""
+    """Returns `a` to the power of `b` if `b` is 0 or 1; raises Unmodelled otherwise."""
     for exponent, result in ((0, _number(a, 1)), (1, a.term)):
         if z3.is_true(z3.simplify(z3.fpEQ(b.term, _number(b, exponent)) if _is_float(b) else b.term == exponent)):
             return result
@@ -184,7 +184,7 @@ def _rounded_to_integer(mode: Any) -> Callable[[Value], Any]:
 
 
 def _of_kinds(floats: Any, integers: Any, preds: Any = None) -> Callable[..., Any]:
-    """Combines functions of terms, one for each kind of number; None marks a kind without one."""
+    """Combines functions on terms, one per kind of number; kinds with None are not modeled."""
 
     def apply(*operands: Value) -> Any:
         function = floats if _is_float(operands[0]) else preds if operands[0].kind == "pred" else integers
@@ -225,13 +225,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "subtract": _of_kinds(lambda a, b: z3.fpSub(_NEAREST, a, b), lambda a, b: a - b),
     "xor": _of_kinds(None, lambda a, b: a ^ b, z3.Xor),
 }
-"""Functions that return the result of each opcode whose operands have one type."""
+"""The functions that compute the results of opcodes whose operands all have the same type."""
 
 # ---- operations on several types, or with attributes ----------------------------------------------------------------------
 
 
 def _total_order_key(x: Value) -> Any:
-    """Returns a signed integer with the order of the float.
+    """Returns a signed integer whose order is the total order of floats.
 
     If the float is negative, all bits except the sign are inverted.
     """
@@ -285,7 +285,7 @@ def _as_float(x: Value, row: ElementType) -> Any:
 
 def _truncated(x: Value, row: ElementType) -> Any:
     """Rounds a float toward zero and limits it to the range of the type; NaN becomes 0."""
-    # The limits are compared in a type that represents all of them, and all numbers of the operand.
+    # This type can represent both limits, and all values of the operand.
     wide = z3.FPSort(15, 113)
     term = z3.fpFPToFP(_NEAREST, x.term, wide)
     convert = z3.fpToSBV if row.kind == "signed" else z3.fpToUBV
@@ -345,7 +345,7 @@ def _row(x: Instruction) -> ElementType:
 def value_of(x: Instruction, values: dict[Instruction, Value]) -> Value:
     """Returns the value of an instruction, given the values of the parameters.
 
-    Adds the values of all other instructions that it needs to `values`.
+    Values computed along the way are added to `values`.
     """
     stack = [x]
     while stack:
@@ -377,12 +377,12 @@ def _applied(x: Instruction, op: OpDef, operands: Sequence[Value]) -> Value:
 
 
 def answer(before: Value, after: Value, limit: int, *, has_floats: bool, flags: frozenset[str] = frozenset(), operands: Sequence[Value] = ()) -> str:
-    """Returns "proved" if two values are equal for all parameters, or "refuted" with the numbers.
+    """Returns "proved" if two values are equal for all parameters.
 
-    Returns "unknown" after `limit` steps, which Z3 counts itself, so that the answer does not
-    depend on the speed of the machine. Without floats, Z3 uses a theory that is stronger for
-    integers. With fast-math flags, the operands and the first value contain no NaNs or infinities,
-    or the sign of a zero does not matter.
+    Otherwise, returns "refuted" with a counterexample, or "unknown" after `limit` steps. Z3 counts
+    the steps itself, so that the answer does not depend on the speed of the machine. Without
+    floats, Z3 uses a theory that is stronger for integers. Fast-math flags exclude NaNs or
+    infinities from the operands and the first value, or make the signs of zeros irrelevant.
     """
     pairs = list(zip(before.parts, after.parts, strict=True)) if before.parts else [(before, after)]
     solver = z3.SolverFor("QF_FPBV" if has_floats else "QF_BV")

@@ -1,4 +1,4 @@
-"""Proofs of elementwise rules on all numbers of larger types, up to 64 bits, by an SMT solver."""
+"""Proofs of elementwise rules for all numbers of types up to 64 bits, with an SMT solver."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONSTANTS = 12
 
 
 def prove(rule: Rule, limit: int, most: int) -> Proof:
-    """Queries the solver about at most `most` expressions for each element type of parameters.
+    """Queries the solver about at most `most` expressions per element type of the parameters.
 
     `limit` is the maximum number of the solver's steps for each query.
     """
@@ -60,7 +60,7 @@ def _ask(proof: Proof, x: Expression, name: str, limit: int) -> None:
         has_floats = any(ELEMENT_TYPES[line.element_type].kind in ("float", "complex") for line in x.lines)
         verdict = answer(first, second, limit, has_floats=has_floats, flags=proof.rule.flags, operands=tuple(parameters.values()))
     except (Unmodelled, z3.Z3Exception) as error:
-        proof.unanswered.append(f"{name}: not modelled: {error}")
+        proof.unanswered.append(f"{name}: not modeled: {error}")
         return
     if verdict == "proved":
         proof.types.add(name)

@@ -65,7 +65,7 @@ def descendants_of(pid: int) -> list[int]:
 def until(condition: Callable[[], object], seconds: float = 30) -> None:
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "it did not happen"
+        assert time.monotonic() < end, "the condition did not become true in time"
         time.sleep(0.02)
 
 
@@ -211,7 +211,7 @@ def test_the_timeout_covers_the_import_of_a_handler(tmp_path: Path) -> None:
 
 @on_linux
 def test_memory_beyond_the_estimate_is_limited_too() -> None:
-    # A new process is needed, since this one may already have freed memory to allocate from.
+    # A new process is needed, since this process may hold freed memory that it can use again.
     lines = (
         "from hlotool.interp.allocation import memory_limit",
         "try:",

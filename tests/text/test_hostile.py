@@ -21,7 +21,7 @@ MAX_RATIO = 6.5
 
 
 def attempt(text: str | bytes) -> Module | None:
-    """Parses a text, and prints, compares and hashes the parts of the module, if there is one."""
+    """Parses a text and, if it is a module, prints, compares and hashes the module's parts."""
     try:
         module = parse(text)
     except ParseError as error:
@@ -212,7 +212,7 @@ def test_large_texts(name: str) -> None:
 
 
 def test_an_error_costs_less_than_the_text() -> None:
-    """Checks that hints are searched only near the error."""
+    """Checks that hints are searched for only near the error."""
     lines = [f'  %x.{k} = f32[8]{{0}} negate(%p), metadata={{op_name="a/{k}" source_file="x.py"}}\n' for k in range(60_000)]
     whole = "HloModule m\n\nENTRY %e (p: f32[8]) -> f32[8] {\n  %p = f32[8]{0} parameter(0)\n" + "".join(lines) + "}\n"
     wrong = whole.replace("%x.30000 = f32[8]{0} negate", "%x.30000 = f32[8]{0} negat")

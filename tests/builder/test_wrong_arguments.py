@@ -1,4 +1,4 @@
-"""Calls to builder methods with random arguments: each returns or raises an expected error.
+"""Calls to builder methods with random arguments: each succeeds or raises an expected error.
 
 The expected errors are BuilderError and Python's own errors about arguments. The built module is
 printed, and the printed text parses back to the same module.

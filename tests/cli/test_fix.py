@@ -1,4 +1,4 @@
-"""`--fix` and `--diff`: the changes that they make, and input that they keep."""
+"""`--fix` and `--diff`: the changes that they make, and the input that they leave unchanged."""
 
 from __future__ import annotations
 

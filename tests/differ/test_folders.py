@@ -31,7 +31,7 @@ def sketches(texts: dict[str, str]) -> list[Sketch]:
 
 
 def pairs(left: dict[str, str], right: dict[str, str]) -> list[tuple[str, str]]:
-    """Returns the names of paired modules, and each other name with an empty string."""
+    """Returns the pairs of module names, in which an empty string stands for a missing partner."""
     first, second = sketches(left), sketches(right)
     pairing = pair_up(first, second)
     found = [(first[a].label, second[b].label) for a, b in pairing.pairs]

@@ -177,7 +177,7 @@ BLOCKWISE = {
     ENTRY e { x = f32[40000] parameter(0) y = f32[40000] parameter(1) one = f32[] constant(1) large = f32[] constant(inf)
       p = pred[40000] compare(x, y), direction=LT a = f32[40000] broadcast(one), dimensions={} b = f32[40000] broadcast(large), dimensions={}
       s = f32[40000] select(p, a, b) t = f32[40000] select(p, s, x) ROOT r = f32[40000] select(p, y, t) }""",
-    "a loop with a state that blocks overwrite": """
+    "a loop whose state is overwritten in blocks": """
     more { s = (s32[], f32[40000], f32[40000]) parameter(0) k = s32[] get-tuple-element(s), index=0
       n = s32[] constant(5) ROOT go_on = pred[] compare(k, n), direction=LT }
     step { s = (s32[], f32[40000], f32[40000]) parameter(0) k = s32[] get-tuple-element(s), index=0 x = f32[40000] get-tuple-element(s), index=1
@@ -235,7 +235,7 @@ def test_numbers_of_threads(threads):
 
 def test_blocks_of_unused_arrays_are_overwritten():
     """Runs a loop that updates two arrays of its state in place; arguments must not change."""
-    run = hlotool.compile(hlotool.parse(BLOCKWISE["a loop with a state that blocks overwrite"]))
+    run = hlotool.compile(hlotool.parse(BLOCKWISE["a loop whose state is overwritten in blocks"]))
     assert run.source is not None
     assert "can_alias" in run.source
     x = np.arange(40000, dtype=np.float32)

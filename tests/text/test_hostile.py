@@ -103,7 +103,7 @@ GROWING: dict[str, tuple[Callable[[int], str], int]] = {
     "open literal": (lambda n: entry("q = f32[] constant(" + "{" * n), 15_000),
     "nested literal": (lambda n: entry("q = f32[2] constant(" + "{" * n + "1" + "}" * n + ")"), 50_000),
     "open tuple literal": (lambda n: entry("q = () constant(" + "(" * n), 15_000),
-    "literal of many dimensions": (lambda n: entry(f"q = f32[{','.join(['1'] * n)}] constant({'{' * n}7{'}' * n})"), 2_000),
+    "literal with many dimensions": (lambda n: entry(f"q = f32[{','.join(['1'] * n)}] constant({'{' * n}7{'}' * n})"), 2_000),
     "numbers": (lambda n: entry(f"q = f32[{n}] constant({{{', '.join(map(str, range(n)))}}})"), 100_000),
     "numbers without commas": (lambda n: entry(f"q = f32[{n}] constant({{{' '.join(['1.5'] * n)}}})"), 50_000),
     "many empty rows": (lambda n: entry(f"q = f32[{n},0] constant({{{','.join(['{}'] * n)}}})"), 20_000),
@@ -200,8 +200,8 @@ LARGE: dict[str, Callable[[], str | bytes]] = {
     "line of 20 MB that does not end": lambda: entry('q = f32[] negate(p), metadata={op_name="' + "x" * 20_000_000),
     "line of 20 MB of spaces": lambda: entry("q = f32[]" + " " * 20_000_000 + "negate(p)"),
     "empty layouts after a long word": lambda: "x = " + "a" * 2_000_000 + "[" + "]{}," * 70,
-    "literal of a million numbers": lambda: entry(f"q = f32[1000,1000] constant({{{', '.join(['{' + ', '.join(['1.25'] * 1000) + '}'] * 1000)}}})"),
-    "literal of a million numbers too many": lambda: entry(f"q = f32[10] constant({{{','.join(['1'] * 1_000_000)}}})"),
+    "literal with a million numbers": lambda: entry(f"q = f32[1000,1000] constant({{{', '.join(['{' + ', '.join(['1.25'] * 1000) + '}'] * 1000)}}})"),
+    "literal with a million numbers too many": lambda: entry(f"q = f32[10] constant({{{','.join(['1'] * 1_000_000)}}})"),
 }
 
 

@@ -139,8 +139,8 @@ def __getattr__(name: str) -> Any:
     with _IMPORTING:
         value = getattr(import_module(home), name)
         if name == "parse":
-            # Loads the printer together with the parser: most parsed modules are printed, and the
-            # first print should take no longer than later ones.
+            # Loads the printer together with the parser: most parsed modules are printed, and
+            # printing the first module should take no longer than printing later ones.
             import_module(_HOMES["to_text"])
     globals()[name] = value
     return value

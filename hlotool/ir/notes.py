@@ -25,7 +25,7 @@ InstructionType = TypeVar("InstructionType", bound=Node)
 class PrintedSpan:
     """The range of the source that holds a computation's instructions.
 
-    Its text is spelled as in the lossless print, except perhaps for attributes. `root`,
+    Its text is spelled as in losslessly printed text, except perhaps for attributes. `root`,
     `parameters` (by number) and `instructions` record what the source contains.
     """
 

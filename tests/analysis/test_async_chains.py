@@ -1,4 +1,4 @@
-"""Flow of the value of an asynchronous operation: the kinds of instructions that pass it on."""
+"""The flow of an asynchronous operation's value through the instructions that pass it on."""
 
 import pytest
 
@@ -28,10 +28,10 @@ def reached(text: str, start: str = "s") -> list[str]:
         (f"c = {FLYING} opt-barrier(s) ROOT d = {FLYING} copy(c)", ["s", "c", "d"]),
         (f'c = {FLYING} domain(s), domain={{kind="sharding", entry={{replicated}}, exit={{replicated}}}} ROOT d = {FLYING} copy(c)', ["s", "c", "d"]),
         (f'c = {FLYING} custom-call(s), custom_call_target="t" ROOT d = {FLYING} copy(c)', ["s", "c", "d"]),
-        # These instructions compute another value.
+        # These instructions compute a different value.
         ("ROOT n = f32[4] get-tuple-element(s), index=1", ["s"]),
         (f"ROOT n = {FLYING} add(s, s)", ["s"]),
-        # A tuple returns the element that was put into it.
+        # The element that is read from a tuple is the value that was put into it.
         (f"t = (f32[4], {FLYING}) tuple(p, s) g = {FLYING} get-tuple-element(t), index=1 ROOT d = {FLYING} copy(g)", ["s", "t", "g", "d"]),
         (f"t = (f32[4], {FLYING}) tuple(p, s) ROOT g = f32[4] get-tuple-element(t), index=0", ["s", "t"]),
         (
@@ -41,7 +41,7 @@ def reached(text: str, start: str = "s") -> list[str]:
             ),
             ["s", "t", "o", "g", "d"],
         ),
-        # Two elements of the tuple are the value.
+        # Two elements of the tuple hold the value.
         (
             f"t = ({FLYING}, {FLYING}) tuple(s, s) a = {FLYING} get-tuple-element(t), index=0 ROOT b = {FLYING} get-tuple-element(t), index=1",
             ["s", "t", "b", "t", "a"],

@@ -1,4 +1,4 @@
-"""The call graph, including computations that several chains of calls reach."""
+"""The call graph, including computations that are reachable through several chains of calls."""
 
 from hlotool.analysis.callgraph import callers, calling, reachable
 from hlotool.text.parse.parser import parse

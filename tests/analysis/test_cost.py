@@ -94,7 +94,8 @@ COSTS = {
     "f32[8,16] call(p), to_apply=wave": (128, 128),
     "f32[8,16] fusion(p), kind=kLoop, calls=wave": (128, 128),
     "f32[8,16] conditional(f, p, p), true_computation=wave, false_computation=double": (128, 128),
-    # All iterations are counted if the trip count is known, otherwise one. XLA always counts one.
+    # All iterations are counted if the trip count is known; otherwise, one iteration is counted.
+    # XLA always counts one iteration.
     "s32[] while(s), condition=below, body=next": (20, 0),
     'f32[] while(z), condition=always, body=next, backend_config={"known_trip_count":{"n":"7"}}': (7, 0),
     "s32[] while(s), condition=always, body=next": (1, 0),

@@ -197,7 +197,7 @@ CASES = {
         ),
         (96, "s", "p=32 a=32 s=32", 0),
     ),
-    "an asynchronous operation of two operands": (
+    "an asynchronous operation with two operands": (
         (
             "ENTRY e { p = f32[8] parameter(0) q = f32[8] parameter(1) a = f32[8] abs(p) b = f32[8] abs(q) s = ((f32[8], f32[8]), "
             "f32[8], u32[]) add-start(a, b) "
@@ -277,7 +277,7 @@ CASES = {
         ),
         (296, "a", "a=256 t=32 p=8", 0),
     ),
-    "operands passed by an update live until the done, the result from the update on": (
+    "operands passed by an update live until the done, and the result lives from the update on": (
         (
             'f { a = f32[8] parameter(0) b = f32[4] parameter(1) ROOT c = f32[12] concatenate(a, b), dimensions={0} }, execution_thread="x" '
             "ENTRY e { p = f32[8] parameter(0) q = f32[4] parameter(1) x = f32[8] abs(p) "

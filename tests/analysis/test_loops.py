@@ -152,7 +152,7 @@ ENTRY e {{ {number(0)} f = f32[] constant(0) s = {STATE} tuple(n, f) ROOT w = {S
 
 
 def loop(element_type: str, start: object, step: object, limit: object, direction: str) -> Instruction:
-    """Returns a loop that adds `step` to its state while `direction` holds for state and limit."""
+    """Returns a loop that adds `step` to its state while the comparison with `limit` is true."""
     return parse(
         f"""body {{ i = {element_type}[] parameter(0) {number(step, element_type, "k")} ROOT j = {element_type}[] add(i, k) }}
 condition {{ i = {element_type}[] parameter(0) {number(limit, element_type)} ROOT c = pred[] compare(i, n), direction={direction} }}

@@ -353,7 +353,7 @@ def test_tokens_are_not_combined():
         (Literal(array_shape("s32", (2,)), "{7, 7}"), b"\7\0\0\0"),
         (Literal(array_shape("s32", (2,)), "{7, 8}"), None),
         (Literal(array_shape("s32"), "7"), b"\7\0\0\0"),
-        # XLA pads a number without braces with zeros.
+        # XLA pads a number that is written without braces with zeros.
         (Literal(array_shape("s32", (2,)), "7"), None),
         (Literal(array_shape("s32", (1,)), "7"), b"\7\0\0\0"),
         (Literal(array_shape("s16", (2,)), "0"), b"\0\0"),
@@ -361,7 +361,7 @@ def test_tokens_are_not_combined():
         (Literal(array_shape("f32", (2,)), "-0.0"), None),
         (Literal(array_shape("s32", (0,)), "{}"), None),
         (Literal(array_shape("s32", (2,)), "{...}"), None),
-        # Two spellings of one number, and numbers that are equal but have different bits.
+        # Two spellings of the same number, and numbers that are equal but have different bits.
         (Literal(array_shape("f16", (2,)), "{1, 1.0}"), b"\0\x3c"),
         (Literal(array_shape("f16", (2,)), "{0.0, -0.0}"), None),
         (Literal(array_shape("c64", (2,)), "{(1, 0), (1, 0)}"), b"\0\0\x80\x3f\0\0\0\0"),

@@ -43,7 +43,7 @@ def test_elements_and_bytes(text, elements, data):
         ("f32[9,2]{1,0:T(8,128)}", 8192),
         # The minor dimension is listed first.
         ("f32[16,2]{0,1:T(8,128)}", 4096),
-        # Fewer and more dimensions than the tile has.
+        # The array has fewer dimensions than the tile, or more.
         ("f32[3]{0:T(8,128)}", 4096),
         ("f32[2,3,5]{2,1,0:T(2,4)}", 2 * 4 * 8 * 4),
         # The padding of tiles that combine dimensions is not counted.
@@ -61,8 +61,8 @@ def test_padded_bytes(text, padded):
     [
         (Layout((0,), tiles=((8, 128),)), 60),
         (None, 60),
-        # Tiles of size 0 or less and layouts of the wrong rank are ignored; only programs can
-        # build them.
+        # Tiles of size 0 or less and layouts of the wrong rank are ignored. Only programs can
+        # build such layouts.
         (Layout((1, 0), tiles=((0, 8),)), 96),
         (Layout((1, 0), tiles=((4,),)), 96),
     ],

@@ -93,7 +93,7 @@ def test_attributes_are_frozen_once():
 COMPUTATIONS = [
     ("f { ROOT x = f32[2] parameter(0) }", "g { ROOT y = f32[2] parameter(0) }", True),
     ("f { ROOT x = f32[2] parameter(0) }", "g { ROOT y = f32[3] parameter(0) }", False),
-    # The same instructions, but another root.
+    # The same instructions, but a different root.
     ("f { x = f32[2] parameter(0) ROOT n = f32[2] abs(x) }", "g { ROOT x = f32[2] parameter(0) n = f32[2] abs(x) }", False),
     ("f { x = f32[2] parameter(0) y = f32[2] parameter(1) ROOT n = f32[2] abs(x) }", "g { x = f32[2] parameter(0) ROOT n = f32[2] abs(x) }", False),
     (

@@ -1,4 +1,4 @@
-"""Annotations that builders add to operations, and extension of existing modules.
+"""Annotations that builders add to operations, and the extension of existing modules.
 
 The annotations are source lines, shardings, names, headers and layouts.
 """

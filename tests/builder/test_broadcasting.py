@@ -57,7 +57,8 @@ def model(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensions: tuple[int, ...
 def choices(ranks: tuple[int, int]) -> list[tuple[int, ...]]:
     """Returns all lists of broadcast_dimensions, including invalid ones.
 
-    Invalid lists have the wrong length, or entries out of range, out of order or repeated.
+    Invalid lists have the wrong length, or have entries that are out of range, out of order or
+    repeated.
     """
     low, high = min(ranks), max(ranks)
     lengths = {0, low, low + 1, high}

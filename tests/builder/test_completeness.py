@@ -1,4 +1,4 @@
-"""Checks that every operation of XLA's documentation has a method with the same arguments.
+"""Checks that every operation in XLA's documentation has a method with the same arguments.
 
 The arguments are in the documentation's order. `?` marks an argument that a document calls
 optional or omits in an example; `...` marks one that a document describes as a sequence.
@@ -207,7 +207,7 @@ def signatures(method: str) -> list[inspect.Signature]:
 
 
 def fits(signature: inspect.Signature, arguments: str) -> bool:
-    """Returns whether a method takes the arguments first, in order, and requires no others."""
+    """Returns whether a method takes these arguments first, in order, and requires no others."""
     parameters = list(signature.parameters.values())[1:]
     wanted = [word.strip() for word in arguments.split(",") if word.strip()]
     for word, parameter in zip(wanted, parameters, strict=False):
@@ -223,7 +223,7 @@ def fits(signature: inspect.Signature, arguments: str) -> bool:
 def test_documented_operations_are_methods(name: str, arguments: str) -> None:
     method = method_of(name)
     assert hasattr(Builder, method), f"the method {method} is missing"
-    assert any(fits(signature, arguments) for signature in signatures(method)), f"{method}{signatures(method)[0]} is not {name}({arguments})"
+    assert any(fits(signature, arguments) for signature in signatures(method)), f"{method}{signatures(method)[0]} does not match {name}({arguments})"
 
 
 @pytest.mark.parametrize("name", INTERNAL.split())

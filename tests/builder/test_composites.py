@@ -199,7 +199,10 @@ def test_mistakes(call: Callable[[hlotool.Builder, Op], Any], part: str) -> None
 
 
 def built_steps(count: int) -> int:
-    """Returns the steps for building about `count` operations, some of which have new shapes."""
+    """Returns the number of steps that it takes to build about `count` operations.
+
+    Some of the operations have new shapes.
+    """
 
     def build() -> None:
         b = hlotool.Builder("m")
@@ -216,5 +219,5 @@ def built_steps(count: int) -> int:
 
 def test_building_takes_a_few_steps_for_each_operation() -> None:
     small, large = built_steps(300), built_steps(3000)
-    # Most of the steps are checks of operations with new shapes, a quarter of all operations.
+    # Most of the steps check operations with new shapes, which are a quarter of all operations.
     assert (large - small) / 2700 < 2500

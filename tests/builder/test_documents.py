@@ -1,8 +1,8 @@
-"""Builds, verifies, prints, reads back and runs the examples in XLA's documentation.
+"""Builds, verifies, prints, parses back and runs the examples in XLA's documentation.
 
 The results are compared with the documented ones. Each row of `documents.ROWS` is one example. If a
-document contradicts itself, the row follows the definition and says so in a note. A row with a
-`sample` also has a file in `samples/documents`.
+document contradicts itself, the row follows the definition and has a note that explains the
+contradiction. A row with a `sample` also has a file in `samples/documents`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def check_legal(row: dict[str, Any]) -> None:
 
 
 def gathered_ids(build: Callable[[Builder, Op], Op], replicas: int, partitions: int = 1) -> list[list[int]]:
-    """Returns the ids of the devices whose values each device receives."""
+    """Returns, for each device, the ids of the devices whose values it receives."""
     b = hlotool.Builder("documents", replica_count=replicas, num_partitions=partitions)
     own = b.replica_id() * b.constant(partitions, "u32") + b.partition_id() if partitions > 1 else b.replica_id()
     module = read_back(b.build(build(b, own)))
@@ -262,7 +262,7 @@ def test_sample_matches_the_documentation(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, row in SAMPLES.items() if row["level"] != "shape" and "per_replica_inputs" not in row])
 def test_inputs_of_samples_are_arguments_of_run(name: str) -> None:
-    """Checks that `hlotool run` accepts the commented inputs and prints the commented result."""
+    """Checks that `hlotool run` accepts the inputs in the comments and prints the result there."""
     path = FOLDER / f"{name}.hlo"
     lines = re.findall(r"^//   (\w+) = (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     *inputs, (last, result) = lines

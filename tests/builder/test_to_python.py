@@ -1,4 +1,4 @@
-"""Modules as builder code: the modules in the tests' folders, random modules, hostile strings."""
+"""Modules as builder code: modules in the test folders, random modules, and hostile strings."""
 
 from __future__ import annotations
 

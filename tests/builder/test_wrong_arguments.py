@@ -1,7 +1,7 @@
-"""Calls of builder methods with random arguments: each returns or raises an expected error.
+"""Calls to builder methods with random arguments: each succeeds or raises an expected error.
 
 The expected errors are BuilderError and Python's own errors about arguments. The built module is
-printed and read back.
+printed, and the printed text parses back to the same module.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ VALUES: list[Callable[[random.Random, list[Op]], Any]] = [
     lambda r, ops: r.choice([DOT, GatherDimensionNumbers([1], [0], [0], 1), ScatterDimensionNumbers([1], [0], [0], 1)]),
     lambda r, ops: r.choice([RaggedDotDimensionNumbers(DOT, [0], [0]), ConvolutionDimensionNumbers(0, 9, (1, 9), 2, 3, (0, 1), 0, 3, (1, 2))]),
 ]
-# Python's messages about calls with too few or too many arguments, and about decisions that depend
-# on unknown values.
+# Parts of messages about wrong arguments or operands, and about values that are not known while the
+# module is being built.
 OF_PYTHON = (
     "argument",
     "has no value while it is being built",

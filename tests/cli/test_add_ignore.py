@@ -1,4 +1,4 @@
-"""`--add-ignore` suppresses findings where they are."""
+"""`--add-ignore`: suppresses each finding with a comment on its line."""
 
 from __future__ import annotations
 

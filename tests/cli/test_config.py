@@ -44,7 +44,7 @@ def test_the_nearest_settings_file_is_used(cli, tmp_path, module, name, folder):
     (tmp_path / "hlotool.toml").write_text("[fmt]\nwidth = 200\n")
     (tmp_path / folder / name).write_text(WIDTH)
     if (folder, name) == (".", ".hlotool.toml"):
-        # In the same folder, the file without the leading dot has priority.
+        # If a folder has both files, the file without the leading dot has priority.
         assert not is_wrapped(cli, module)
     else:
         assert is_wrapped(cli, module)

@@ -58,5 +58,5 @@ def test_floors_are_raised_on_request(tmp_path, monkeypatch):
 
 
 def test_generated_pages_are_up_to_date(capsys):
-    """Checks generated pages; if it fails, run `python -m hlotool.dev docs` or `make docs`."""
+    """Checks generated pages; if this fails, run `python -m hlotool.dev docs` or `make docs`."""
     assert tasks.main(["docs", "--check"]) == 0, capsys.readouterr().out

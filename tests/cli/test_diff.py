@@ -172,7 +172,7 @@ UNARY = ("abs", "cbrt", "ceil", "cosine", "exponential", "floor", "log", "logist
 
 
 def rewritten(count: int) -> tuple[str, str]:
-    """Returns two modules that differ in about `count` instructions, no two in the same way.
+    """Returns two modules that differ in about `count` instructions, each in a different way.
 
     One module has a fusion instead of a custom call.
     """
@@ -200,7 +200,7 @@ def test_large_differences_begin_with_a_summary(cli, file_of):
     assert "  only before: custom-call gemm\n" in body
     assert "  only after: 8x erf, " in body
     assert "  fewer: abs 15 -> 7, " in body
-    # The report fits on two screens, since all changes of metadata share one line.
+    # The report fits on two screens, since all metadata changes share one line.
     assert len(body.splitlines()) < 60
     assert re.search(r"  ~ metadata of \d+ instructions in 1 computation \(--only metadata\)\n", body)
     assert "source_line" not in body
@@ -500,7 +500,7 @@ def test_semantic_of_equal_results(cli, file_of):
         0,
         "the results agree on 3 random inputs\nstructural diff: 1 instruction changed (add: operands exchanged)\n",
     )
-    # Changing a constant has no effect if every value that it is compared with is larger.
+    # Changing a constant has no effect if the other operand of the maximum is always larger.
     bound = "ENTRY e { p = f32[] parameter(0) c = f32[] constant(%s) m = f32[] maximum(p, c) a = f32[] abs(p) ROOT r = f32[] maximum(m, a) }"
     result = cli("diff", file_of("low.hlo", bound % "-2"), file_of("lower.hlo", bound % "-3"), "--semantic")
     assert (result.exit_code, result.stdout.splitlines()[3]) == (

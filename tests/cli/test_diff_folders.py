@@ -1,4 +1,4 @@
-"""`hlotool diff` of two folders: pairing, output, formats and errors."""
+"""`hlotool diff` with two folders: pairing, output, formats and errors."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_exit_codes(cli, folders, tmp_path):
     names = cli("diff", before, after)
     assert (names.exit_code, names.stdout) == (1, "1 of 2 modules are equal except for names\n")
     assert cli("diff", before, after, "--ignore", "names").exit_code == 0
-    # With these two options, the modules are not even compared.
+    # If both names and metadata are ignored, the modules are not even compared.
     assert cli("diff", before, after, "--ignore", "names,metadata").exit_code == 0
     quiet = cli("diff", before, after, "--quiet")
     assert (quiet.exit_code, quiet.stdout) == (1, "")

@@ -1,6 +1,6 @@
 """The examples in `hlotool explain`.
 
-Each bad example has the finding on the marked line, and no good example has it.
+Each bad example has the explained finding on the marked line, and no good example has that finding.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`--fix` and `--diff`: the changes that they make, and input that they keep."""
+"""`--fix` and `--diff`: the changes that they make, and the input that they leave unchanged."""
 
 from __future__ import annotations
 
@@ -392,7 +392,7 @@ def test_fixes_that_are_not_offered(code, lines):
 @pytest.mark.parametrize(
     ("code", "lines", "after"),
     [
-        # Only the rewrites named by the lint are applied, but not, for example, merging or folding.
+        # Only the lint's own rewrites are applied; for example, nothing is merged or folded.
         (
             "W019",
             "  y = s32[4] subtract(q, q)\n  z = s32[4] subtract(q, q)\n  ROOT r = (s32[4], s32[4]) tuple(y, z)\n",
@@ -495,7 +495,8 @@ def test_another_instruction_becomes_the_root(cli):
 
 
 def test_every_lint_with_rewrites_has_an_example_that_is_fixed():
-    # The converts in W009's example round, and the optimizer keeps the short constant in W022's.
+    # In W009's example, the converts change values by rounding. In W022's example, the optimizer
+    # keeps the constant, because it is short.
     for code in rewrite_fixes().keys() - {"W009", "W022"}:
         text = example_of(code).bad.replace("  // " + code, "")
         result = fix_text(text, "m.hlo", lambda module, code=code: verify(module, select=[code]), rewrite=rewrite_edits)

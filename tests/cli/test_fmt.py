@@ -351,7 +351,7 @@ def test_files_of_other_users_keep_their_owner(cli, messy, foreign, monkeypatch)
 
 
 def test_a_folder_that_cannot_be_written(cli, messy, monkeypatch):
-    """Simulates the missing permission, because root can write to any folder."""
+    """Simulates a missing permission, because root can write to any folder."""
 
     def refuse(path, *arguments, **options):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
@@ -555,7 +555,7 @@ def test_a_formatter_that_raises(monkeypatch, cli, messy, tmp_path, error, code,
 
 # ---- killed processes -------------------------------------------------------------------------------------------------
 
-# A script that writes the contents of two files to one path in turn until it is killed.
+# A script that writes the contents of two files alternately to the same path until it is killed.
 _WRITER = """
 import sys
 from pathlib import Path

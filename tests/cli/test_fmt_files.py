@@ -117,7 +117,7 @@ def test_changed_since_without_git(cli, messy, tmp_path, monkeypatch):
     refused = cli("fmt", "--changed-since", "HEAD", messy)
     assert (refused.exit_code, refused.stderr) == (2, f"hlotool: cannot run git in '{tmp_path}': 'git': No such file or directory\n")
     assert messy.read_text() == MESSY
-    # Folders need no git, even inside a repository.
+    # Formatting a folder does not need git, even inside a repository.
     (tmp_path / ".git").mkdir()
     assert cli("fmt", "-l", tmp_path).stdout == f"{messy}\n"
 

@@ -77,7 +77,8 @@ def parse(words: list[str]) -> None:
 def test_console(name, environment, tmp_path):
     """Runs the commands of a guide in one folder.
 
-    If a guide shows a file with `cat` that does not exist, the file is created with that content.
+    If a guide uses `cat` to show a file that does not exist, the file is created with the content
+    shown.
     """
     folder = tmp_path / "guide"
     shutil.copytree(ROOT / "samples", folder / "samples")
@@ -168,7 +169,7 @@ def test_options_in_recipes_exist():
 
 
 def test_names_of_files_are_neither_commands_nor_options():
-    """Checks uses of file names, which are untrusted: `$(program).hlo` or `--output=m.hlo`."""
+    """Checks uses of untrusted file names, such as `$(program).hlo` or `--output=m.hlo`."""
     tasks = [task for block in blocks("editors.md", "json") for task in json.loads(block).get("tasks", ())]
     assert [task["type"] for task in tasks] == ["process"]
     assert [task["args"][-2:] for task in tasks] == [["--", "${file}"]]

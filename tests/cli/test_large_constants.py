@@ -1,4 +1,4 @@
-"""Memory and output of commands for large constants that are written with a single number.
+"""Memory use and output of commands for large constants written as a single number.
 
 Only a run allocates the zeros that `constant(1)` implies.
 """

@@ -65,7 +65,7 @@ def descendants_of(pid: int) -> list[int]:
 def until(condition: Callable[[], object], seconds: float = 30) -> None:
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "it did not happen"
+        assert time.monotonic() < end, "the condition did not become true in time"
         time.sleep(0.02)
 
 
@@ -211,7 +211,7 @@ def test_the_timeout_covers_the_import_of_a_handler(tmp_path: Path) -> None:
 
 @on_linux
 def test_memory_beyond_the_estimate_is_limited_too() -> None:
-    # A new process is needed, since this one may already have freed memory to allocate from.
+    # A new process is needed, since this process may hold freed memory that it can use again.
     lines = (
         "from hlotool.interp.allocation import memory_limit",
         "try:",
@@ -412,7 +412,7 @@ TEXTS = {
     **{f"groups {g}": f"ENTRY e {{ p = f32[4] parameter(0) ROOT q = f32[4] all-to-all(p), replica_groups={g}, dimensions={{0}} }}" for g in GROUPS},
     "a constant of 2^63 elements": "ENTRY e { ROOT c = f32[9223372036854775807] constant({...}) }",
     "a constant of 2^64 elements": "ENTRY e { ROOT c = s8[4294967296,4294967296] constant(1) }",
-    "a constant of few numbers": "ENTRY e { ROOT c = s32[1000000,1000000] constant(1) }",
+    "a constant with few numbers": "ENTRY e { ROOT c = s32[1000000,1000000] constant(1) }",
     "a dimension out of range": "ENTRY e { p = f32[4] parameter(0) ROOT q = f32[4] transpose(p), dimensions={5} }",
     "a window out of range": "ENTRY e { p = f32[4] parameter(0) ROOT q = f32[4] slice(p), slice={[3:90]} }",
     "attributes that are unknown": "ENTRY e { p = f32[4] parameter(0) ROOT q = f32[4] strange(p), a={b={c}}, d=[1,[2]], d2={{}} }",

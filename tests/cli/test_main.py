@@ -48,7 +48,7 @@ def test_each_command_has_help(cli, name):
     result = cli(name, "-h")
     assert result.exit_code == 0
     assert "hlotool " + name in result.stdout
-    # Some pairs of flags are longer than one line.
+    # Some pairs of flags do not fit on one line.
     assert max(len(line) for line in result.stdout.splitlines() if " / --no-" not in line) <= 80
 
 
@@ -159,7 +159,7 @@ def test_no_command_means_help(process):
     assert "Usage: hlotool" in result.stdout + result.stderr
 
 
-@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX pipes")
 @pytest.mark.parametrize("arguments", [["print"], ["opt", "--passes", "algsimp"], ["verify", "--output-format", "json"], ["--help"]])
 def test_broken_pipe_ends_quietly(arguments, tmp_path):
     path = tmp_path / "many.hlo"
@@ -182,7 +182,7 @@ def test_full_disk_is_one_line(process, good):
     assert result.stderr == "hlotool: cannot write to standard output: No space left on device\n"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_interrupt_shows_no_traceback():
     command = [sys.executable, "-m", "hlotool", "print"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)

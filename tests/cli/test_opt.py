@@ -363,7 +363,7 @@ def test_diff(cli, module, tmp_path):
     assert result.stdout.startswith(f"--- {module}\n+++ {module}\n@@ ")
     assert '\n-  %m = f32[4]{0} negate(%n), metadata={op_name="twice"}\n' in result.stdout
     assert module.read_text() == TEXT
-    # The diff is a patch of the lossless print.
+    # The diff is a patch for the losslessly printed module.
     (tmp_path / "patched.hlo").write_text(optimized(TEXT, []))
     subprocess.run(["patch", "-s", str(tmp_path / "patched.hlo")], input=result.stdout, text=True, check=True)
     assert (tmp_path / "patched.hlo").read_text() == optimized(TEXT)

@@ -79,7 +79,7 @@ def test_two_outputs_must_be_two_files(cli, folder, trace):
 def test_outputs_with_other_names(cli, folder):
     result = cli("run", "m.hlo", "-q", "--input", "left=ones", "--trace", "sum", "-o", "ones", "--trace-out", "trace.npz")
     assert (result.exit_code, result.stderr) == (0, "")
-    # `ones` is a literal, even though a file has this name.
+    # The input `ones` is an array of ones, even though there is a file with this name.
     assert cli("run", "m.hlo", "-q", "--input", "left=ones", "-o", "ones").exit_code == 0
     assert np.load("ones").files == ["output"]
     assert cli("run", "m.hlo", "-q", "--trace", "sum", "-o", "/dev/null", "--trace-out", "/dev/null").exit_code == 0

@@ -65,8 +65,8 @@ ENTRY %e (t: (f32[2], (f32[3], f32[4]))) -> (f32[3], f32[4]) {
 def test_compact_gte(cli):
     """Checks that tuple elements are printed at their uses.
 
-    An element is printed as an instruction if that has further attributes or no uses. The printed
-    text parses to the same program.
+    An element is printed as an instruction if the instruction has further attributes or no users.
+    The printed text parses to the same program.
     """
     text = cli("print", "--preset", "lossless", "--compact-gte", stdin=TUPLES).stdout
     body = [line.strip() for line in text.splitlines() if " = " in line]

@@ -1,4 +1,4 @@
-"""Tests of the README: its commands print the output shown, its Python runs, CI runs its test."""
+"""Tests of the README and the guides: their commands, Python examples, links and file names."""
 
 from __future__ import annotations
 

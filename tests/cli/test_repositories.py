@@ -35,9 +35,9 @@ def git(folder: Path, *arguments: str, fails: bool = False) -> str:
 class Trap(NamedTuple):
     """A repository whose settings make git run a program.
 
-    The fields are the settings that name the program, a git command that runs the program, the
-    attributes that this command needs, and an object that is missing from the repository, so that
-    git tries to fetch it.
+    The fields are the settings with the program, a git command that runs the program, the
+    attributes that the git command needs, and an object that is missing from the repository, so
+    that git tries to fetch it.
     """
 
     settings: dict[str, str]

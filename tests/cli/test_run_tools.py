@@ -274,7 +274,7 @@ def test_assumptions_are_reported(cli):
 
 
 def test_contradictory_assumptions(cli):
-    """Checks that the first use decides if no number suits two uses."""
+    """Checks that the first use of a value decides if no number suits both uses."""
     text = "ENTRY e { p = f32[3] parameter(0) log = f32[3] log(p) n = f32[3] negate(p) s = f32[3] sqrt(n) ROOT t = tuple(log, s) }"
     result = cli("run", "-", "-v", "--json", stdin=text)
     assert (result.exit_code, result.stderr.splitlines()[1]) == (0, "hlotool:   p: positive: operand of 'log' log")

@@ -65,7 +65,7 @@ UNREADABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "cut off": (cut_off, "damaged"),
     "forbidden": (forbidden, "Permission denied"),
 }
-"""Functions that create an unreadable path, each with words in the message about it."""
+"""Functions that create an unreadable path, each with words from the message about the path."""
 
 
 @contextmanager

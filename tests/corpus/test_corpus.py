@@ -1,4 +1,4 @@
-"""Tests with the corpus: real modules, with XLA's verdicts on them and XLA's prints.
+"""Tests with the corpus: real modules, XLA's verdicts on them, and the text that XLA prints.
 
 The corpus is not part of the repository; these tests are collected only if HLOTOOL_CORPUS names its
 folder.
@@ -25,7 +25,8 @@ from hlotool.text.print.printer import to_text
 CORPUS = Path(os.environ["HLOTOOL_CORPUS"])
 XLA = PrintOptions.xla_default()
 DUMPS = sorted((CORPUS / "dumps").glob("*.hlo.xz"))
-# The number of parts in which the rows are tested, so that one failure does not hide the others.
+# The number of parts in which the rows are tested. Each part is a test of its own, so that one
+# failure does not hide the failures in other parts.
 PARTS = 50
 
 

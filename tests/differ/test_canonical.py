@@ -65,7 +65,7 @@ def test_everything_else_matters(old: str, new: str) -> None:
     [
         # Only the root distinguishes the operands of x and y.
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(b)", "ROOT r = divide(a, b)"],
-        # Only a further user of b distinguishes them.
+        # Only another user of b distinguishes the operands of x and y.
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(b)", "z = cosine(b)", "ROOT r = negate(p)"],
         ["a = abs(p)", "b = abs(p)", "c = sine(a)", "d = sine(b)", "x = cosine(c)", "y = cosine(d)", "z = floor(b)", "ROOT r = negate(p)"],
         # Some of the users share an operand.
@@ -122,7 +122,10 @@ def test_programs(path: Path) -> None:
 
 
 def test_hashes_are_stable() -> None:
-    """Checks that hashes of the current version never change; a new form needs a new version."""
+    """Checks that hashes of the current version never change.
+
+    If the canonical form changes, the hashes need a new version.
+    """
     assert hashes(hlotool.parse((ROOT / "samples" / "max_pool.hlo").read_text())).module == "hlo1:c5fdf27d2370aa2e4fbb2984f0addaad"
     assert hashes(hlotool.parse(TEXT)).module == "hlo1:038fac4871d6bb39a3be9d1e2c92f342"
 

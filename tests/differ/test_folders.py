@@ -1,4 +1,4 @@
-"""Pairing of modules in two folders, names of dumps, and predicates about differences."""
+"""The pairing of modules in two folders, names of dumps, and predicates about differences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sketches(texts: dict[str, str]) -> list[Sketch]:
 
 
 def pairs(left: dict[str, str], right: dict[str, str]) -> list[tuple[str, str]]:
-    """Returns the names of paired modules; an unpaired module is paired with an empty name."""
+    """Returns the pairs of module names, in which an empty string stands for a missing partner."""
     first, second = sketches(left), sketches(right)
     pairing = pair_up(first, second)
     found = [(first[a].label, second[b].label) for a, b in pairing.pairs]
@@ -80,7 +80,7 @@ def test_names_decide_if_nothing_else_does():
     assert pairs({"a.hlo": chain(1)}, {"a.hlo": tiny.format("t", "s8[3]")}) == [("a.hlo", "a.hlo")]
     assert pairs({"a.hlo": chain(1, name="t")}, {"b.hlo": tiny.format("t", "s8[3]")}) == [("a.hlo", "b.hlo")]
     assert pairs({"a.hlo": chain(1, name="t")}, {"b.hlo": tiny.format("u", "s8[3]")}) == [("a.hlo", ""), ("", "b.hlo")]
-    # A module before optimizations is not the counterpart of one after them.
+    # A dump from before optimization is not the counterpart of a dump from after it.
     left, right = "module_0001.t.before_optimizations.txt", "module_0001.t.cpu_after_optimizations.txt"
     assert pairs({left: chain(1, name="t")}, {right: tiny.format("t", "s8[3]")}) == [(left, ""), ("", right)]
 

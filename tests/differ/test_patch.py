@@ -69,7 +69,7 @@ def test_a_patch_produces_exactly_the_other_text() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"line{case.first_line}")
 def test_damaged_patches(case) -> None:
-    """Checks that a damaged patch either applies or is refused, without any other error."""
+    """Checks that a damaged patch either can be applied or is rejected with an HlotoolError."""
     patch = case.output or ""
     module = hlotool.parse(case.text.partition("// to\n")[0])
     random, refused = Random(case.first_line), 0

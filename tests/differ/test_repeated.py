@@ -25,7 +25,9 @@ def module(lines: Sequence[str], computations: Sequence[str] = ()) -> hlotool.Mo
 
 
 def changes_between(left: hlotool.Module, right: hlotool.Module, seed: int) -> tuple[list[list[str]], int, int]:
-    """Returns each changed instruction's kinds of changes, and the insertion and deletion counts.
+    """Returns the kinds of changes to each changed instruction, and two counts.
+
+    The counts are the numbers of inserted and deleted instructions.
 
     Checks that the reverse difference has the same number of changed instructions.
     """
@@ -54,7 +56,7 @@ def sum_of(branches: Sequence[str], *, is_tree: bool, subtracted: int = -1) -> l
 
 
 def branches(count: int, *, fused: int = -1) -> tuple[list[str], list[str]]:
-    """Returns equal branches that start at one parameter, and the names of their results.
+    """Returns equal branches that start at the same parameter, and the names of their results.
 
     Branch number `fused` is a fusion.
     """
@@ -104,7 +106,7 @@ def test_two_of_many_reductions_are_exchanged_in_a_tuple(seed: int) -> None:
 
 
 def test_one_of_several_callers_calls_another_computation(seed: int) -> None:
-    """Checks that the changed caller is a caller that shares its callee with another one.
+    """Checks that the changed caller is one of the two that share their callee.
 
     Callers that share no callee are unchanged.
     """
@@ -136,7 +138,7 @@ def in_order(opcodes: Sequence[str]) -> list[str]:
 
 @pytest.mark.parametrize("length", [4, 5])
 def test_a_path_in_a_tree_is_computed_in_another_type(seed: int, length: int) -> None:
-    """Checks that the addition that reads the result counts as the same instruction as before.
+    """Checks that the addition that reads the result of the path is paired with the original one.
 
     The branches of the tree are interchangeable.
     """

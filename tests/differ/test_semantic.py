@@ -1,4 +1,4 @@
-"""Semantic differences: runs of two modules that name the cause of different results."""
+"""Semantic differences: running two modules to find the cause of different results."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_an_instruction_in_a_loop() -> None:
 
 
 def test_the_iteration_in_which_values_begin_to_differ() -> None:
-    # A comparison has different results only in a later iteration.
+    # The results of a comparison differ only in a later iteration.
     left = LOOP.replace("other = f32[4] %(other)s(doubled)", "other = f32[4] add(doubled, x)")
     right = left.replace("direction=GT", "direction=GE")
     result = compared(left % {}, right % {})

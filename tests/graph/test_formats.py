@@ -89,7 +89,7 @@ def test_colors_by_opcode(module):
 
 def test_colors_by_bytes(module):
     colors = colors_of(module, "bytes")
-    # `r` reads two arrays and writes one, which is more than any other instruction does.
+    # `r` reads two arrays and writes one array, more data than any other instruction.
     assert colors["r"] == HEAT[-1]
     assert colors["p"] == colors["small"] == HEAT[0]
 
@@ -169,7 +169,7 @@ def test_too_many_pixels_for_png():
 
 
 def wide(count: int) -> str:
-    """Returns a module of irregular instructions with names so long that the picture is large."""
+    """Returns a module of irregular instructions whose long names make the picture large."""
     lines = [f"  {'x' * 60}{k} = f32[] {('sine', 'cosine', 'tanh')[k * k % 11 % 3]}({'x' * 60}{max(k - 5, 0)})\n" for k in range(1, count)]
     names = ", ".join(f"{'x' * 60}{k}" for k in range(count))
     shapes = ", ".join(["f32[]"] * count)

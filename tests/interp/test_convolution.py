@@ -18,7 +18,7 @@ from hlotool.shapes.values import WindowDimension
 
 
 def random_dimension(random: Random) -> tuple[WindowDimension, int, int]:
-    """Returns a dimension of a window, and the sizes of that dimension in image and result."""
+    """Returns a dimension of a window, and its sizes in the image and the result."""
     while True:
         base, size = random.randint(1, 7), random.randint(1, 6)
         stride, dilation, base_dilation = (random.choice((1, 1, 2, 3)) for _ in range(3))

@@ -1,4 +1,4 @@
-"""Dead code that fails: both executors stop, even if nothing uses the result."""
+"""Dead code that fails: both executors stop with an error, even if nothing uses the result."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ ALONE = """always { p = f32[2] parameter(0) ROOT t = pred[] constant(true) }
     d = f32[<=2] set-dimension-size(b, n), dimensions={0} ROOT r = f32[] negate(p) }
 """
 PARAMETERS = "x = f32[2] parameter(0) n = s32[] parameter(1) m = s32[] parameter(2)"
-# A chain that is too long to be inlined twice, so that its computation becomes a function.
+# A chain that is too long to be inlined twice, so its computation becomes a function.
 CHAIN = "a0 = f32[2] exponential(x) " + " ".join(f"a{k} = f32[2] add(a{k - 1}, x)" for k in range(1, 80))
 POSITIONS = {
     "the entry": f"{ALONE}ENTRY e {{ {PARAMETERS} $ ROOT r = f32[2] negate(x) }}",

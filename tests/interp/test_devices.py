@@ -140,7 +140,8 @@ def test_a_loop_that_stops_changing_its_state_ends():
     ENTRY e { x = f32[] parameter(0) y = u32[] parameter(1) s = (f32[], u32[]) tuple(x, y)
       ROOT r = (f32[], u32[]) while(s), condition=yes, body=half }"""
     assert run(text.replace("EFFECT", "z = u32[] copy(y)"), 1.0, 3) == (0, 3)
-    # A loop is not left if the device or a random state may affect its state.
+    # A loop does not end early if its state may depend on the device or on a random number
+    # generator.
     found = refused(text.replace("EFFECT", "z = u32[] replica-id()"), 1.0, 0, max_iterations=400)
     assert found.code == "R005"
 

@@ -1,4 +1,4 @@
-"""Functions of the elementwise kernels, for error-prone numbers and for arrays in any form."""
+"""Functions of the elementwise kernels, applied to error-prone numbers in several forms."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def forms(numbers: Array) -> list[Array]:
 
 
 def assert_same(result: Any, expected: Any) -> None:
-    """Checks that numbers and signs of zeros are equal; any NaN equals any other."""
+    """Checks that numbers and signs of zeros are equal; any NaN equals any other NaN."""
     np.testing.assert_array_equal(result, expected)
     assert np.asarray(result).dtype == np.asarray(expected).dtype
     np.testing.assert_array_equal(np.signbit(result) & ~np.isnan(result), np.signbit(expected) & ~np.isnan(expected))
@@ -165,7 +165,7 @@ def test_products_of_integers_are_exact(name: str, other: str) -> None:
         values = [random.choice((low, high, random.randint(low, high))) for _ in range(sizes[0] * sizes[1])]
         return np.array(values, object).reshape(sizes)
 
-    # Sums up to 2^24, 2^53 and larger, in one block or in several.
+    # Sums up to 2^24, sums up to 2^53, and larger sums, in one block or in several blocks.
     for terms, limit in ((0, 3), (1, 2**64), (5, 3), (70, 2**12), (200, 2**15), (1100, 200), (130, 2**30)):
         lhs, rhs = drawn(name, (2, terms), limit), drawn(other, (terms, 3), limit)
         left, right = (x.astype(NUMBERS[of].computed).astype(NUMBERS[of].held) for x, of in ((lhs, name), (rhs, other)))

@@ -57,7 +57,9 @@ class Numbers:
         return [*batch, *(position[k] for k in self.offsets)]
 
     def elements(self, indices: Array, clamps: bool) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Returns pairs of positions, one in the result or the updates and one in the operand.
+        """Returns pairs of positions.
+
+        The first position of a pair is in the result or the updates, the second is in the operand.
 
         The pairs of an index vector are consecutive, as in XLA, which applies the updates of a
         scatter window by window.
@@ -128,7 +130,7 @@ def test_scatter(random: Random) -> None:
     )
     note(text)
     generator = np.random.default_rng(random.getrandbits(32))
-    # The numbers include zeros of both signs, and their sums depend on the order.
+    # The numbers include zeros of both signs, and sums of the numbers depend on the order.
     values = np.array([0.0, -0.0, 1, 3, -5, 1 / 3, 2.0**30]).astype(np.float32) if element_type != "s8" else np.arange(-128, 128, 51)
     dtype = NUMPY_TYPES[element_type]
     operand = stored_anyhow(random, np.asarray(generator.choice(values, numbers.operand)).astype(dtype))

@@ -16,7 +16,7 @@ ROWS = {
     "used by a dead instruction": ("n = f32[] negate(u) m = f32[] add(n, x)", ["m", "n", "u"]),
     "next to another dead instruction": ("n = f32[] negate(x)", ["u"]),
     "used by an outfeed": ("t = token[] after-all() o = token[] outfeed(u, t), outfeed_shape=f32[]", []),
-    "used by a random number": ("n = f32[] rng(u, x), distribution=rng_uniform", []),
+    "used by a random number generator": ("n = f32[] rng(u, x), distribution=rng_uniform", []),
     "used by a copy": ("s = (f32[], f32[], u32[]) copy-start(u) d = f32[] copy-done(s)", []),
     "used by a call": ("c = f32[] call(u), to_apply=f", []),
 }

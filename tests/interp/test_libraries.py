@@ -1,6 +1,7 @@
-"""Custom calls of GPU libraries, compared with their definitions.
+"""Custom calls to GPU libraries, compared with their definitions.
 
-Gradients are compared with the linear maps that they transpose, attention with its formula.
+Gradients are compared with the linear maps that they transpose, and attention is compared with its
+formula.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def test_attention_and_its_gradient(mask: str, window: int, with_bias: bool) -> 
     output, sums, _ = _attention(f"fmha{word}", f"{shape}, f32[{batch},{heads},{positions}]", config, q, k, v, *extra)
     np.testing.assert_allclose(output, _formula(q, k, v, kept, bias, scale), rtol=1e-5, atol=1e-6)
 
-    # XLA passes the output and its gradient with the layout of Q.
+    # XLA passes the output and its gradient in the layout of Q.
     slope = draw.standard_normal(q.shape).astype(np.float32)
     rest = [sums, slope, *extra, np.ascontiguousarray(output.transpose(0, 2, 1, 3))]
     gradients = _attention(f"fmha{word}Backward", ", ".join([shape] * 3), config, q, k, v, *rest)[:3]

@@ -1,6 +1,6 @@
-"""The memory order of operands, on which results must not depend.
+"""The memory order of operands, which must not affect the results.
 
-Views give the same bits as dense arrays, with every executor.
+Every executor computes the same bits from views as from dense arrays.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hlotool.ir.model import Module
 from hlotool.literals.parse import parse_literal
 
 FOLDER = Path(__file__).parent.parent
-# Opcodes with kernels that are called only on several devices, as in the cases in tests/devices.
+# Opcodes whose kernels are called only in runs on several devices, as in tests/devices.
 OF_DEVICES = {
     x.opcode
     for path in (FOLDER / "devices").glob("*.hlo")
@@ -107,7 +107,7 @@ PRODUCTS = [
 @pytest.mark.parametrize("sizes", PRODUCTS, ids=str)
 @pytest.mark.parametrize("element_type", ["f32", "f64", "c64"])
 def test_products(sizes: tuple[int, int, int], element_type: str) -> None:
-    """Checks products, which NumPy computes according to the matrices' sizes and memory order."""
+    """Checks products, which NumPy computes in a way that depends on sizes and memory order."""
     rows, contracted, columns = sizes
     text = f"""ENTRY e {{ x = {element_type}[{rows},{contracted}] parameter(0) y = {element_type}[{contracted},{columns}] parameter(1)
       ROOT r = {element_type}[{rows},{columns}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}"""
@@ -132,7 +132,7 @@ def test_the_product_of_a_matrix_and_its_transpose(rows: int, executor: str) -> 
 
 
 def test_layouts() -> None:
-    """Checks that an operand's layout decides its memory order, even if the operand is a view."""
+    """Checks that a layout determines the operand's memory order, even if the operand is a view."""
     text = """ENTRY e { x = f32[1,300] parameter(0) y = f32[300,70]{0,1} parameter(1)
       ROOT r = f32[1,70] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
     viewed = text.replace(
@@ -169,8 +169,8 @@ def test_sums_in_blocks(sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
 def test_powers(element_type: str, exponent: str) -> None:
     """Checks powers with equal exponents.
 
-    If all exponents are one number in memory, NumPy uses special functions for squares, roots and
-    reciprocals.
+    If all exponents are a single number in memory, NumPy uses special functions for squares, roots
+    and reciprocals.
     """
     number = f"({exponent}, 0)" if element_type.startswith("c") else exponent
     text = f"""ENTRY e {{ x = {element_type}[70] parameter(0) n = {element_type}[] constant({number})
@@ -198,7 +198,7 @@ GRADIENTS = {
 
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_convolutions_with_large_windows(name: str) -> None:
-    """Checks convolutions that read views in place; only sizes decide how they are computed."""
+    """Checks convolutions that read views in place; only the sizes decide the method."""
     module = hlotool.parse(f"ENTRY e {{ {GRADIENTS[name].replace('$', 'dim_labels=b01f_01io->b01f')} }}")
     arguments = random_arguments(module, 1)
     assert computation_disagreement(module, arguments, Random(1)) is None
@@ -225,7 +225,7 @@ ENTRY e { k = f32[60,80] parameter(0) o = f32[8,60] parameter(1) x = f32[1,80] p
   s = (s32[], f32[60,80], f32[8,60], f32[1,80]) tuple(i, k, o, x)
   ROOT r = (s32[], f32[60,80], f32[8,60], f32[1,80]) while(s), condition=more, body=step }"""
 UPDATES = {
-    # Each row has the update, the next state, and True if the array is stored in the other order.
+    # Each row has the update, the next state, and True if the array is stored in transposed order.
     "updated in place": ("l = f32[60,80] dynamic-update-slice(k, x, i, z)", "l", True),
     "read without an update": ("l = f32[60,80] copy(k)", "k", True),
     "through reshapes": ("q = f32[1,60,1,80] reshape(k) l = f32[60,80] reshape(q)", "k", True),

@@ -1,4 +1,4 @@
-"""Numbers with fewer than eight bits: they are the low bits of a byte whose other bits are 0."""
+"""Numbers with fewer than eight bits: each is in the low bits of a byte whose other bits are 0."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NarrowDraw(Draw):
 
 
 def upper_bits(module: Module, arguments: list[Any], executor: str) -> list[Any]:
-    """Returns the results with set bits above the width of the type."""
+    """Returns the results in which bits above the width of the type are set."""
     values = leaves(hlotool.evaluate(module, arguments, executor=executor))
     arrays = [np.asarray(value) for value in values]
     return [x for x in arrays if x.dtype in WIDTHS and (x.view(np.uint8) >> WIDTHS[x.dtype]).any()]
@@ -133,7 +133,7 @@ def test_constants_and_arguments_give_the_same_results(name: str, use: str) -> N
 def _literal(x: Any) -> str:
     if x.ndim:
         return "{" + ", ".join(map(_literal, x)) + "}"
-    # A float is written as a float, since the integer -0 has no sign.
+    # Floats are not written as integers, since the integer -0 has no sign.
     return str(float(x)) if NARROW[_NAMES[x.dtype]].kind == "float" else str(int(x))
 
 

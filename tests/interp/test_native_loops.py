@@ -22,7 +22,7 @@ FILES = sorted((CASES.parent.parent / "ops").glob("*.hlo"))
 
 
 def modules(path: Path) -> list[hlotool.ir.model.Module]:
-    """Returns the modules of a file, each wrapped in a loop; leaves out any that cannot be."""
+    """Returns the valid modules of a file that can be wrapped in a loop, each in such a loop."""
     found = []
     for case in read_cases(path):
         try:
@@ -86,7 +86,7 @@ ENTRY e { x = f32[2] parameter(0) i = s32[8] parameter(1) y = f32[8] parameter(2
     ],
 )
 def test_reducers_with_wider_numbers_round_at_the_end(result):
-    """Checks reducers of a wider type: a scatter may have one, but in a reduce it is an error."""
+    """Checks reducers of a wider type: they are valid in a scatter, but an error in a reduce."""
     module = looped(hlotool.parse(WIDER.replace("RESULT", result)))
     with compiled_loops(with_numba=False):
         assert disagreement(str(module), inputs=6) is None

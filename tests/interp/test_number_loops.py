@@ -1,4 +1,4 @@
-"""Code for loops over numbers, with and without Numba: it gives the results of array kernels."""
+"""Code for loops over numbers, with and without Numba: the results are those of array kernels."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def operations(name: str, *, is_native: bool) -> list[tuple[str, str]]:
 def is_left_to_python(name: str, kind: str, text: str) -> bool:
     """Returns whether an operation is tested only without Numba.
 
-    Either Numba does not compile the operation, or it compiles a similar one: compiling all of them
-    would take a long time.
+    Either Numba cannot compile the operation, or a similar operation is tested with Numba, since
+    compiling all of them would take a long time.
     """
     opcode = text.partition("(")[0]
     if kind == "u64" or (opcode != "compare" and text.endswith((", c0)", ", c1)", ", c2)"))):
@@ -62,7 +62,7 @@ def every_operation(name: str) -> list[tuple[str, str]]:
     rows = [(name, f"{opcode}(x, {y})") for opcode in binary for y in ("y", *labels)] + [(name, f"{opcode}(x)") for opcode in unary]
     rows += [("pred", f"compare(x, {y}), direction={direction}") for direction in DIRECTIONS for y in ("y", *labels[:2])]
     rows += [(name, "select(p, x, y)")]
-    # Known ranges of values make the code for these operations shorter.
+    # The code for these operations is shorter because the ranges of their operands are known.
     if name in SIGNED:
         rows += [(name, "add(d, c0)"), (name, "subtract(e, c3)"), (name, "multiply(d, d)"), (name, "multiply(e, e)"), (name, "add(e, x)")]
         rows += [(name, text) for text in ("negate(m)", "subtract(m, h)", "negate(h)", "add(q, q)", "multiply(q, m)", "shift-right-logical(m, c1)")]
@@ -83,7 +83,7 @@ def computed(name: str, dimensions: str, *, is_native: bool) -> tuple[str, list[
     lines = [constant(f"c{k}", number) for k, number in enumerate(constants(name))]
     lines += [f"  p = pred[{dimensions}] compare(x, y), direction=LT\n"]
     if name in SIGNED:
-        # The code leaves out those of these instructions that nothing uses.
+        # Some of these instructions may have no users; the code leaves them out.
         lines += [f"  d = {shape} remainder(x, c0)\n", f"  e = {shape} divide(x, c0)\n", f"  m = {shape} and(x, c0)\n"]
         lines += [f"  h = {shape} shift-right-logical(y, c1)\n", f"  q = {shape} select(p, m, h)\n"]
     lines += [f"  r{k} = {kind}[{dimensions}] {text}\n" for k, (kind, text) in enumerate(rows)]

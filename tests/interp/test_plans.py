@@ -1,4 +1,4 @@
-"""Compiled modules: everything that users can observe, not only equal results."""
+"""Compiled modules: everything that users can observe, not only the results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_chain_is_one_loop_over_blocks():
 
 
 def test_a_number_computed_from_the_same_number():
-    """Checks a number broadcast from another number: both have the same bits."""
+    """Checks a scalar that is broadcast from another scalar: both have the same bits."""
     text = "ENTRY e { x = f32[4] parameter(0) c = f32[] constant(2) r = f32[] broadcast(c), dimensions={} "
     module = hlotool.parse(text + "w = f32[4] broadcast(r), dimensions={} ROOT m = f32[4] multiply(x, w) }")
     assert hlotool.compile(module)([1.0, 2.0, 3.0, 4.0]).tolist() == [2.0, 4.0, 6.0, 8.0]
@@ -177,7 +177,7 @@ BLOCKWISE = {
     ENTRY e { x = f32[40000] parameter(0) y = f32[40000] parameter(1) one = f32[] constant(1) large = f32[] constant(inf)
       p = pred[40000] compare(x, y), direction=LT a = f32[40000] broadcast(one), dimensions={} b = f32[40000] broadcast(large), dimensions={}
       s = f32[40000] select(p, a, b) t = f32[40000] select(p, s, x) ROOT r = f32[40000] select(p, y, t) }""",
-    "a loop with a state that blocks overwrite": """
+    "a loop whose state is overwritten in blocks": """
     more { s = (s32[], f32[40000], f32[40000]) parameter(0) k = s32[] get-tuple-element(s), index=0
       n = s32[] constant(5) ROOT go_on = pred[] compare(k, n), direction=LT }
     step { s = (s32[], f32[40000], f32[40000]) parameter(0) k = s32[] get-tuple-element(s), index=0 x = f32[40000] get-tuple-element(s), index=1
@@ -235,7 +235,7 @@ def test_numbers_of_threads(threads):
 
 def test_blocks_of_unused_arrays_are_overwritten():
     """Runs a loop that updates two arrays of its state in place; arguments must not change."""
-    run = hlotool.compile(hlotool.parse(BLOCKWISE["a loop with a state that blocks overwrite"]))
+    run = hlotool.compile(hlotool.parse(BLOCKWISE["a loop whose state is overwritten in blocks"]))
     assert run.source is not None
     assert "can_alias" in run.source
     x = np.arange(40000, dtype=np.float32)
@@ -311,7 +311,7 @@ def test_errors_have_the_same_location():
     assert ":4:" in messages[0]
 
 
-# The sort has a wrong first shape, which only an instruction that reads that element would notice.
+# The shape of the sort's first result is wrong, which affects only instructions that read it.
 WRONG_TUPLE = """less { a = f32[] parameter(0) b = f32[] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3)
   ROOT c = pred[] compare(a, b), direction=LT }
 ENTRY e { x = f32[3] parameter(0) i = s32[3] iota(), iota_dimension=0

@@ -1,4 +1,4 @@
-"""Random bits, which must not depend on how many are computed at a time."""
+"""Random bits, which must not depend on how many bits are computed at a time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_each_counter_may_have_its_own_key(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("element_type", ["u64", "s64", "u32", "s32", "u8", "s8", "u4", "s4"])
 def test_random_arguments_up_to_the_largest_integer(element_type: str) -> None:
-    """Draws values with limits at the ends of an integer type, which may not be exact as floats."""
+    """Draws values with limits near the ends of an integer type, which may be inexact as floats."""
     element = ELEMENT_TYPES[element_type]
     for limit in (element.minimum, element.minimum + 1, element.maximum - 1, element.maximum):
         for operands in ("x, x, c", "c, x, x", "x, c, x"):

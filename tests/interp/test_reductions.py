@@ -49,7 +49,7 @@ def with_small_blocks(patch: pytest.MonkeyPatch, random: Random) -> None:
 @settings(max_examples=150)
 @given(RANDOM)
 def test_blocks_cover_every_element_once(random: Random) -> None:
-    """Sums small integers; the sum is exact in every order."""
+    """Reduces small integers, whose sums are exact in every order."""
     sizes = [random.choice((1, 2, 3, 5, 17, 33, 70, 150)) for _ in range(random.randint(1, 3))]
     axes = tuple(k for k in range(len(sizes)) if random.random() < 0.5)
     name, ufunc = random.choice(("f32", "s32", "s8", "bf16", "f16", "c64")), random.choice((np.add, np.add, np.maximum))
@@ -161,7 +161,7 @@ def reducer_text(body: str, element_type: str, is_maximum: bool) -> str:
 def test_argmax_agrees_with_the_reducer(name: str, random: Random) -> None:
     """Checks that the result has the same bits as applying the reducer to one pair after another.
 
-    The reducer may have any recognized spelling, and the numbers and indices may be anything.
+    The reducer may have any recognized spelling, and the numbers and indices are arbitrary.
     """
     element_type, is_maximum = random.choice(("f32", "f32", "bf16", "f64", "s32", "u8")), random.random() < 0.5
     is_float = NUMBERS[element_type].kind == "float"
@@ -345,7 +345,10 @@ def element_of(window: tuple[str, str, int, int], position: int, tap: int) -> in
     ],
 )
 def test_steps_without_effect_do_not_change_the_order_of_a_sum(steps: str) -> None:
-    """Checks that removing such steps, as the optimizer does, does not change the result."""
+    """Checks that removing steps without effect from a reducer does not change the result.
+
+    The optimizer removes such steps.
+    """
     add = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }"
     entry = "ENTRY e { x = f32[3,50] parameter(0) z = f32[] constant(0.1) ROOT r = f32[3] reduce(x, z), dimensions={1}, to_apply=NAME }"
     module = f"{add}\nf {{ a = f32[] parameter(0) b = f32[] parameter(1) {steps} }}\n{entry}"
@@ -358,7 +361,10 @@ def test_steps_without_effect_do_not_change_the_order_of_a_sum(steps: str) -> No
 @pytest.mark.parametrize("element_type", ["f32", "bf16"])
 @pytest.mark.parametrize("size", [2, 50, 3000])
 def test_a_result_is_the_same_with_and_without_an_independent_one(element_type: str, size: int) -> None:
-    """Checks that removing the other result, as the optimizer does, does not change the first."""
+    """Checks that removing one of two independent results does not change the other result.
+
+    The optimizer removes results that are not used.
+    """
     t = element_type
     module = f"""add {{ a = {t}[] parameter(0) b = {t}[] parameter(1) ROOT s = {t}[] add(b, a) }}
 both {{ a = {t}[] parameter(0) c = {t}[] parameter(1) b = {t}[] parameter(2) d = {t}[] parameter(3)

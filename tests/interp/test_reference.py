@@ -49,7 +49,7 @@ def test_loops_reuse_their_programs():
         executor, value = executed(SORTS.replace("COUNT", str(count)), np.array([3, -1, 2, -4], np.float32))
         assert np.abs(value).tolist() == [1, 2, 3, 4]
         counts.append(len(executor.programs.programs))
-    # The entry, the loop's condition and body, and the keys of the comparator.
+    # The programs compute the entry, the loop's condition and body, and the comparator's keys.
     assert counts == [4, 4]
 
 
@@ -88,7 +88,7 @@ def test_values_are_freed_after_their_last_use():
 
 @pytest.mark.parametrize("order", [(5, 4, 3, 2, 1, 0), (0, 1, 2, 4, 3, 5), (1, 2, 3, 0, 4, 5)])
 def test_operands_and_control_predecessors_come_first(order):
-    """Checks orders of instructions that are possible only in edited modules."""
+    """Checks instruction orders that are possible only in edited modules."""
     text = """ENTRY e { k = token[] after-all() x = f32[] constant(1) y = f32[] constant(2)
       first = token[] outfeed(x, k), outfeed_shape=f32[]
       second = token[] outfeed(y, k), outfeed_shape=f32[], control-predecessors={first} ROOT r = token[] after-all(second, first) }"""
@@ -389,7 +389,7 @@ def test_threads_may_evaluate_one_module():
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(8) as threads:
-            # This module has not been evaluated yet, so that the first thread that needs a
+            # This module has not been evaluated yet, so the first thread that needs a
             # literal decodes it.
             fresh = hlotool.parse(SORTS.replace("COUNT", "40"))
             together = list(threads.map(lambda argument: hlotool.evaluate(fresh, [argument]).tolist(), arguments))

@@ -25,7 +25,7 @@ def test_sample_runs(path):
 
 
 def test_training_step_equals_jax():
-    """Compares loss, every gradient, every updated parameter and velocity."""
+    """Compares the loss, and every gradient, updated parameter and updated velocity."""
     module = hlotool.parse_file(SAMPLES / "mlp_train_step.hlo")
     stored = read_npz(str(SAMPLES / "mlp_train_step.npz"))
     arguments = Arguments(module)

@@ -1,6 +1,6 @@
-"""Storage of operands, on which the value of an operation must not depend.
+"""The storage of operands, which must not affect the value of an operation.
 
-Operands may be repeated, strided, or stored one by one.
+The operands are contiguous or strided arrays, broadcast scalars, or single numbers.
 """
 
 from __future__ import annotations

@@ -217,7 +217,8 @@ def test_differences(kind, ours, theirs, mismatches, ulps):
 @pytest.mark.parametrize(
     ("kind", "ours", "theirs", "absolute", "relative"),
     [
-        # The last of many differences is the largest one, and a small one has the largest ratio.
+        # The last of many differences is the largest one, and a small difference has the largest
+        # ratio.
         ("s32", [*range(1, 70_000), 100], [*range(2, 70_001), 900], 800, 800 / 900),
         ("s32", [5, 5, 5, 5, 5, 5, 3], [100, 100, 100, 100, 100, 100, 0], 95, np.inf),
         ("u8", [0, 255], [255, 255], 255, 1),

@@ -1,4 +1,4 @@
-"""Fourier transforms, which must not depend on how many are computed at a time."""
+"""Fourier transforms, whose results must not depend on how many are computed at a time."""
 
 from __future__ import annotations
 

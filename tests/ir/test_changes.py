@@ -1,4 +1,4 @@
-"""Instructions that an edit changes, which passes then visit again."""
+"""The instructions that an edit changes, and that passes therefore visit again."""
 
 from __future__ import annotations
 

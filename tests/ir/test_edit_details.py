@@ -320,7 +320,7 @@ def foreign(text: str) -> Computation:
 
 def test_an_added_computation_is_adapted_to_the_module() -> None:
     module = hlotool.parse(CALL)
-    # Its instructions are not in order, and its names are in use.
+    # Its instructions are out of order, and its names are already in use.
     added = foreign("f { b = f32[2] parameter(0) a = f32[2] negate(b) ROOT n = f32[2] sine(a) } ENTRY e { ROOT p = f32[] parameter(0) }")
     added.instructions[:2] = added.instructions[1::-1]
     with Rewriter(module) as rewriter:

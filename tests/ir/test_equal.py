@@ -214,8 +214,8 @@ DIFFERENT += [
         "ENTRY e { p = s32[] parameter(0) ROOT q = f32[] parameter(1), control-predecessors={p} }",
         ["e: p: shapes f32[] and s32[]"],
     ),
-    # Instructions with equal attribute text share an attribute set, so the two pairs have one set
-    # in common.
+    # Instructions with equal attribute text share an attribute set, so the two pairs of compared
+    # instructions have one set in common.
     (TWO_SETS.format("1", "1"), TWO_SETS.format("1", "2"), ["e: b: attribute frontend_attributes a: '1' and '2'"]),
     (TWO_SETS.format("1", "2"), TWO_SETS.format("1", "1"), ["e: b: attribute frontend_attributes a: '2' and '1'"]),
 ]

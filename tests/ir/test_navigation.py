@@ -75,7 +75,7 @@ def test_any_text_gives_a_module(text: str) -> None:
 
 
 def check_tolerant_parse(text: str) -> None:
-    """Checks that any text gives a module that can be walked, printed and verified.
+    """Checks that parsing any text gives a module that can be walked, printed and verified.
 
     Evaluating the module must fail if the text has errors.
     """

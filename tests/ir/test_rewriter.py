@@ -22,7 +22,7 @@ from hlotool.shapes.shape import array_shape
 
 
 def read(text: str) -> Module:
-    """Parses a module again from its printed form, which the printer may copy from the source."""
+    """Returns the module, parsed from canonical text, so that the printer may copy its source."""
     canonical = hlotool.to_text(hlotool.parse(text))
     module = hlotool.parse(canonical)
     assert hlotool.to_text(module) == canonical
@@ -30,9 +30,9 @@ def read(text: str) -> Module:
 
 
 def checked(module: Module, *expected: str) -> Module:
-    """Checks that a module is valid, has the expected lines and parses back to the same module.
+    """Checks that a module is valid, and that its printed text has the expected lines.
 
-    Returns the parsed module.
+    Checks that the printed text parses back to the same module, and returns the parsed module.
     """
     text = hlotool.to_text(module)
     assert [str(d) for d in hlotool.verify(module, select=["T", "C", "A", "L", "M", "P"]) if d.severity == "error"] == []
@@ -153,7 +153,7 @@ def test_inline_a_call() -> None:
 
 
 def outline(rewriter: Rewriter, instructions: Iterable[Instruction], name: str) -> Instruction:
-    """Replaces instructions with a call of a new computation.
+    """Replaces instructions with a call to a new computation.
 
     Only the last instruction may have other users.
     """
@@ -477,7 +477,7 @@ def test_changes_are_listed() -> None:
     assert [rewriter.is_root(x) for x in (p, c, t)] == [False, False, True]
     rewriter.replace_all_uses(a, q)
     assert [rewriter.user_count(x) for x in (a, q)] == [0, 2]
-    # The user has changed, and so have the two operands whose number of users differs.
+    # The user has changed, and so have the two operands whose numbers of users differ.
     assert set(rewriter.changed_since(0)) == {b, a, q}
     count = rewriter.change_count
     assert a in rewriter
@@ -537,7 +537,7 @@ def test_a_body_is_moved_into_its_caller() -> None:
     arguments = [np.float32([3, 5])]
     expected = hlotool.evaluate(module, arguments)
     with Rewriter(module) as rewriter:
-        # A name for which a number has been chosen may become free again.
+        # The name of an erased instruction becomes free again.
         rewriter.erase(rewriter.insert("negate", [entry["p"]], after=entry["p"], name="first"))
         rewriter.move_body(f, call.operands, call)
         assert rewriter.is_name_used("first")
@@ -546,7 +546,7 @@ def test_a_body_is_moved_into_its_caller() -> None:
         rewriter.erase(call)
         rewriter.erase_computation(f)
         assert rewriter.owner(y) is entry
-        # The name is in use in this computation.
+        # The name `x` is already in use in this computation.
         assert rewriter.insert("sine", [y], before=entry.root, name="x").name == "x.2"
         rewriter.check()
     assert [(x.name, [z.name for z in x.operands]) for x in entry.instructions] == [

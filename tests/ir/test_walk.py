@@ -16,7 +16,7 @@ def names(things) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        # The order starts at instructions without users; operands come first, in their order.
+        # The walk starts at instructions without users; operands precede their users, in order.
         ("a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(b, a)", ["b", "a", "c"]),
         ("a = f32[] parameter(0) b = f32[] abs(a) c = f32[] abs(a) ROOT d = f32[] add(c, b)", ["a", "c", "b", "d"]),
         ("a = f32[] parameter(0) b = f32[] abs(a) ROOT c = f32[] negate(a)", ["a", "b", "c"]),
@@ -52,7 +52,7 @@ def test_instructions_of_a_cycle_are_visited_once():
             + "ENTRY e { x = f32[] parameter(0) y = f32[] call(x), to_apply=g ROOT z = f32[] call(y), to_apply=f }",
             ["g", "f", "e"],
         ),
-        # An instruction's callees are visited in order, but all of them are marked first.
+        # An instruction's callees are visited in order, but only after all of them are marked.
         (
             LEAF.format("f") + CALL.format("g", "f") + "ENTRY e { i = s32[] parameter(0) x = f32[] parameter(1) "
             "ROOT z = f32[] conditional(i, x, x), branch_computations={g, f} }",
@@ -63,7 +63,7 @@ def test_instructions_of_a_cycle_are_visited_once():
             "ROOT z = f32[] conditional(i, x, x), branch_computations={f, g} }",
             ["f", "g", "e"],
         ),
-        # The last position of a computation that is listed twice counts.
+        # If a computation is listed twice, its last position counts.
         (
             LEAF.format("f") + CALL.format("g", "f") + "ENTRY e { i = s32[] parameter(0) x = f32[] parameter(1) "
             "ROOT z = f32[] conditional(i, x, x, x), branch_computations={f, g, f} }",

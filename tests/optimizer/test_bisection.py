@@ -1,4 +1,4 @@
-"""The limit on rewrites, and the search for the first wrong one."""
+"""The limit on rewrites, and the search for the first wrong rewrite."""
 
 from __future__ import annotations
 

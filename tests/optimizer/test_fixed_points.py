@@ -11,8 +11,8 @@ from held import with_bytes
 import hlotool
 from hlotool.testing import random_module
 
-# Seeds that once failed. A rule for a loop matched only after another rule had changed the loop's
-# body; elements of a state were removed from an outer loop before an inner one.
+# Seeds that once failed: a rule for a loop matched only after another rule had changed the loop's
+# body, and elements were removed from the state of an outer loop before that of an inner loop.
 FORMER_FAULTS = ((71004210, 4210), (71005104, 5104), (12000173, 173))
 
 

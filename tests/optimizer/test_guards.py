@@ -1,4 +1,4 @@
-"""Recorded proofs for guards: for each guard of a rule or pass, there is a program that needs it.
+"""Recorded programs for guards: each guard of a rule or pass has a program that needs the guard.
 
 All of these programs are rewritten correctly.
 """

@@ -65,7 +65,7 @@ def dot(size: int) -> Module:
     ],
 )
 def test_work(line: str, elements: int) -> None:
-    """Checks that work counts elements that are computed or read, but not elements passed on."""
+    """Checks that elements that are computed or read count as work, and others do not."""
     opcode = line.partition("(")[0]
     shapes = {"iota": "s32[7] ", "infeed": "((f32[5000]), token[]) ", "parameter": "(f32[8]) ", "opt-barrier": "(f32[20,30], f32[30,40]) "}
     add = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }"

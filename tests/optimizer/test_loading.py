@@ -46,7 +46,7 @@ def test_a_rule(load, tmp_path):
     assert len(hlotool.optimize(module).entry.instructions) == 2
     assert pass_summary("my_rules") == "Rules of a test."
     assert not all_rules()["test-abs-of-negate"].is_built_in
-    # A file runs once, even under different names.
+    # A file runs once, even if it is loaded under different names.
     assert loading.load_rules(str(tmp_path / "." / "my rules.py")) == ("test-abs-of-negate",)
 
 
@@ -89,7 +89,7 @@ def test_files_that_fail(load, text, message):
 
 @pytest.mark.parametrize("name", ["dce.py", "arithmetic.py", "test_pass.py"])
 def test_file_names_that_are_names_of_passes(load, name):
-    """Rejects such names, since a list of passes could not refer to the rules in the file."""
+    """Checks that such a file is rejected, since no list of passes could refer to its rules."""
     topic = name.removesuffix(".py")
     text = RULE.format(body=GOOD)
     if topic not in pass_names():
@@ -105,7 +105,7 @@ def test_files_with_the_same_name(load, tmp_path):
     load(RULE.format(body=GOOD), "same.py")
     with pytest.raises(RuleError, match="ZeroDivisionError"):
         load("1 / 0\n", "other/same.py")
-    # The first one is still registered, with its docstring.
+    # The rule in the first file is still registered, and the file's docstring is kept.
     assert pass_summary("same") == "Rules of a test."
     load(RULE.format(body=GOOD).replace("test_abs", "test_second_abs").replace("Rules of", "More rules of"), "other/same.py")
     assert [entry.topic for entry in all_rules().values() if not entry.is_built_in] == ["same", "same"]
@@ -152,7 +152,7 @@ def test_rules_that_fail(load, body, message):
 
 
 def test_a_rule_that_runs_out_of_memory(load):
-    """Checks that the error is passed on, since no other reaction may be possible."""
+    """Checks that MemoryError is passed on, since nothing else may be possible."""
     load(RULE.format(body="raise MemoryError"))
     with pytest.raises(MemoryError):
         hlotool.optimize(hlotool.parse(TEXT), "my_rules")
@@ -212,7 +212,7 @@ def test_invalid_results(load, header, result, reason):
 
 
 def test_results_rejected_one_after_the_other(load):
-    """Checks that instructions inserted by a rejected rule are removed before the next rule."""
+    """Checks that the next rule runs after the instructions of a rejected result are removed."""
     second = RULE.partition("\n@rule")[1:]
     wrong = RULE.format(body="return rewriter.add('iota', [], x.shape, iota_dimension=7)")
     load(wrong + "".join(second).format(body="return rewriter.add('iota', [], x.shape, iota_dimension=8)").replace("test_abs", "second_abs"))
@@ -237,9 +237,9 @@ def test_results_rejected_one_after_the_other(load):
     ],
 )
 def test_results_of_dynamic_size(load, result, is_possible):
-    """Checks that a dynamic result takes its size from an operand or is given a size.
+    """Checks that a new result is accepted only if an operand or the rule gives its dynamic size.
 
-    Otherwise, the result would have more elements than before.
+    Without a dynamic size, the result could have more elements than before.
     """
     load(RULE.format(body=f"d = x.operands[0]; p, n = d.operands; return {result}"))
     text = "ENTRY e { p = f32[4] parameter(0) n = s32[] parameter(1) d = f32[<=4] set-dimension-size(p, n), dimensions={0} ROOT r = f32[<=4] abs(d) }"

@@ -1,7 +1,7 @@
 """Near misses: slightly edited cases stay valid, compute the same results, and do not grow.
 
-These tests find guards that are missing from a rule: with sizes of 0 and 1, other element types,
-dynamic sizes, other operands and attributes, and more users of each value.
+These tests find guards that are missing from a rule. The edits introduce sizes of 0 and 1, other
+element types, dynamic sizes, other operands and attributes, and more users of each value.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 TOPICS = sorted({entry.topic for entry in all_rules().values() if entry.is_built_in})
 TRIES = 16
 OPTIONS = RunOptions(max_iterations=100)
-# Additional costs of operations that may replace several others.
+# Additional costs of operations that may replace several other operations.
 _MORE = {"gather": 1, "map": 10}
 _COMMENT = re.compile(r"^//[^\n]*\n", re.MULTILINE)
 CASES = [
@@ -59,6 +59,6 @@ def test_near_misses(topic: str, number: int, text: str) -> None:
         assert hlotool.to_text(hlotool.optimize(after, topic)) == hlotool.to_text(after), f"a second run changes the module\n{module}\n{after}"
         # Reshapes that are moved to their users are merged with other reshapes there.
         is_larger = size_of(after) > size_of(module) and size_of(hlotool.optimize(module, "algsimp")) > size_of(module)
-        assert not is_larger, f"larger\n{module}\n{after}"
+        assert not is_larger, f"the result is larger\n{module}\n{after}"
         found = difference(module, after, 3, options=OPTIONS)
         assert found is None, f"{found}\n{module}\n{after}"

@@ -1,6 +1,6 @@
 """Random programs of a few operations: optimization does not change their results.
 
-The programs find errors in rules that no one has foreseen.
+The programs reveal unforeseen errors in rules.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PROGRAMS = 40
 
 
 class Program:
-    """A random program with values of one element type and pred.
+    """A random program whose values have the type pred or one other element type.
 
     Operands are mostly the latest values, so that the patterns of rules occur.
     """

@@ -1,6 +1,6 @@
 """Rules on their own: they are correct even in cases that earlier rules usually handle.
 
-The earlier rules may be rejected, or may not be selected.
+The results of the earlier rules may be rejected, or those rules may not be selected.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ program's arguments and results.
 Needs JAX: python tests/programs/make_programs.py [NAME...]
 
 A program for several devices has only an optimized module, since the partitioner decides what each
-device computes. The first dimension of the arrays in its archive is the device.
+device computes. The first dimension of the arrays in its archive indexes the devices.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Random valid modules: the printed module parses back, and both paths of the parser agree."""
+"""Random valid modules: the printed text parses back, and both paths of the parser agree."""
 
 from __future__ import annotations
 

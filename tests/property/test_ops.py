@@ -27,7 +27,7 @@ BATCH = 10
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_results_are_as_declared(name: str) -> None:
-    """Checks that results have the declared types and shapes and arguments are not modified.
+    """Checks that results have the declared types and shapes, and arguments are not modified.
 
     Warnings are errors in all tests.
     """

@@ -26,7 +26,7 @@ INTEGERS = ("s8", "u8", "s32", "u32", "s4")
 TYPES = (*FLOATS, *INTEGERS, "pred")
 BINARY = [op.name for op in OPS.values() if op.arity == 2 and ELEMENTWISE in op.traits and (op.algebra is not NO_ALGEBRA or IDEMPOTENT in op.traits)]
 UNARY = [op.name for op in OPS.values() if op.arity == 1 and not op.traits.isdisjoint((IDEMPOTENT, INVOLUTION))]
-# Constants as they are written in HLO; the parser rejects any that a type cannot represent.
+# Constants as written in HLO; the parser rejects constants that a type cannot represent.
 CONSTANTS = ("0", "-0.0", "1", "-1", "2", "255", "inf", "-inf", "nan", "127", "-128", "true", "false", "4294967295", "2147483647", "-2147483648")
 
 
@@ -66,7 +66,7 @@ def bits(array: np.ndarray) -> np.ndarray:
 def parsed_root(text: str) -> tuple[hlotool.Module, Instruction] | None:
     """Returns the module and the first operand of its root.
 
-    Returns None if the type does not have the constant or the opcode.
+    Returns None if the type does not support the constant or the opcode.
     """
     try:
         module = parse(text)
@@ -91,7 +91,7 @@ def assert_same(text: str) -> bool:
     result, *others = hlotool.evaluate(module, [parameter])
     if source is not None:
         expected = others[[y.name for y in module.entry.root.operands[1:]].index(source.name)]
-        assert (bits(result) == bits(expected)).all(), f"{text}\n{result} is not {source.name}, {expected}"
+        assert (bits(result) == bits(expected)).all(), f"{text}\n{result} is not {expected}, the value of {source.name}"
     if is_zero:
         assert not result.any(), text
     if value is not None:

@@ -400,7 +400,7 @@ def test_the_server_survives_invalid_messages() -> None:
 
 
 def test_edits_supersede_checks(client: Client) -> None:
-    """Checks that only the last of many versions is reported, and requests still get responses."""
+    """Checks that only the last of many versions is reported; requests still get responses."""
     uri = "file:///overtaken.hlo"
     client.open(uri, TEXT)
     client.diagnostics(uri, 1)
@@ -585,7 +585,7 @@ if DUMPS:
         screen = {"start": position, "end": {"line": line + 60, "character": 0}}
         for method, params, _ in REQUESTS:
             if "only" in params.get("context", {}):
-                # This request tries all fixes of a dump, which takes minutes.
+                # This request tries all fixes for the findings in a dump, which takes minutes.
                 continue
             positions = {"position": position, "positions": [position], "range": screen}
             with suppress(RequestError):

@@ -1,7 +1,7 @@
 """The server as a pygls client sees it.
 
-The client reads every response as a type of the protocol, so a test fails if a response does not
-have its type.
+The client decodes every response as the type that the protocol requires, so a test fails if a
+response does not have that type.
 """
 
 from __future__ import annotations

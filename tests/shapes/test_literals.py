@@ -34,7 +34,7 @@ SPELLINGS = [
     (array_shape("s32", (2,)), ["{0, 0}", "0", ","], ["{0, 256}", "{1, 0}"]),
     (array_shape("s8", (1, 1, 1, 2)), ["{ { /*i0=0*/ { /*i1=0*/ {1, 2} } } }", "{{{{1,2}}}}"], ["{{{{1,1}}}}"]),
     (array_shape("f32", (0, 2)), ["{}"], []),
-    # A literal so long that the hash covers only the first elements.
+    # A literal that is so long that its hash covers only the first elements.
     (array_shape("s32", (30_000,)), ["{" + "5, " * 29_999 + "6}", "{" + "05, " * 29_999 + "6}"], ["{" + "5, " * 29_999 + "7}"]),
     (array_shape("c128", (20_000,)), ["{" + "(1, 2), " * 19_999 + "(1, 2)}", "{" + "(1.0, 2), " * 19_999 + "(1, 2)}"], []),
 ]

@@ -1,4 +1,4 @@
-"""Metadata and tables of stack frames: reading them as text, and the metadata that XLA prints."""
+"""Metadata and tables of stack frames: their text, and the metadata that XLA prints."""
 
 import pytest
 

@@ -57,8 +57,8 @@ def model(sizes: tuple[int, ...], order: tuple[int, ...], tiles: Tiles) -> list[
         while physical.ndim < len(tile):
             physical = physical[None]
         kept = physical.ndim - len(tile)
-        # A dimension marked `*` is joined with the next one. The last dimensions have no next one
-        # and are not tiled.
+        # A dimension marked `*` is joined with the next dimension. If the last dimensions are
+        # marked, they have no next dimension and are not tiled.
         shape, parts, joined = list(physical.shape[:kept]), [], 1
         for size, part in zip(physical.shape[kept:], tile, strict=True):
             joined *= size

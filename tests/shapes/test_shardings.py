@@ -82,7 +82,7 @@ SHARDINGS = [
      (2, 2, 2), tuple(range(8)), (2,), 8),
     (lambda: named(ON_X, replicated=(Y,)), "{mesh['x'=2,'y'=4], [{'x'}], replicated={'y'}}", (2, 4), tuple(range(8)), (2,), 8),
     (lambda: named(replicated=(Y,)), "{mesh['x'=2,'y'=4], [], replicated={'y'}}", (), (), (), 8),
-    # Nothing is tiled if all axes larger than 1 are in the same list.
+    # Nothing is tiled if all axes of size 2 or more are in the same list.
     (lambda: named(replicated=(X,), mesh=Mesh(("x",), (1,))), "{mesh['x'=1], [], replicated={'x'}}", (), (), (), 1),
     (lambda: named(manual=(X, Y)), "{mesh['x'=2,'y'=4], manual}", (), (), (), 8),
     (lambda: named(manual=(Y,)), "{mesh['x'=2,'y'=4], [], manual={'y'}}", (4, 2), (0, 4, 1, 5, 2, 6, 3, 7), (), 8),
@@ -229,8 +229,8 @@ def test_tiles_with_wrong_counts_or_without_subgroups_are_kept(tile, subgroups):
     assert (sharding.kind, sharding.tile, sharding.subgroups) == ("tiled", tile, subgroups)
 
 
-# Each row has two parts of axes, followed by three properties of the first part: whether it covers
-# the second part, can be joined with it, and can be on one axis with it.
+# Each row has two parts of axes, followed by three booleans: whether the first part covers the
+# second part, whether both can be joined, and whether both can be on the same axis.
 PARTS = [
     (AxisRef(0), AxisRef(1), False, False, True),
     (AxisRef(0), AxisRef(0), True, False, False),

@@ -1,4 +1,4 @@
-"""Tile assignments, compared with NumPy: iotas, their transpositions and their sorted runs."""
+"""Tile assignments: iotas, their transpositions and their sorted runs, compared with NumPy."""
 
 from itertools import permutations
 
@@ -77,7 +77,7 @@ def test_sorted_runs(reshape, permutation, ids):
         ((2, 1, 4), iota_devices((8,)), (0, 2, 1), "[2,4,1]<=[8]"),
         ((4, 2), iota_devices((2, 4), (1, 0)), (1, 0), "[2,4]<=[8]"),
         ((8, 1), iota_devices((2, 4), (1, 0)), (1, 0), "[1,8]<=[2,4]T(1,0)"),
-        # If a dimension can be cut at the end of a tile dimension, the devices stay an iota.
+        # If a dimension can be split at the end of a tile dimension, the devices stay an iota.
         ((2, 4), iota_devices((4, 2), (1, 0)), (1, 0), "[4,2]<=[8]"),
         ((2, 2, 2), iota_devices((4, 2), (1, 0)), (2, 0, 1), "[2,2,2]<=[2,4]T(1,0)"),
         # Otherwise, they become a list.

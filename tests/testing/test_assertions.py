@@ -1,4 +1,4 @@
-"""Assertions about modules: the modules that they accept, and their messages about others."""
+"""Assertions about modules: the modules that they accept, and messages about other modules."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ FAILURES = {
 def test_tracebacks_end_in_the_test(tmp_path, runner, call):
     """Checks that the traceback has no frames of hlotool.
 
-    unittest removes only the frames of failed assertions, so another error may have one frame.
+    unittest removes frames only from the tracebacks of failed assertions, so the traceback of any
+    other error may have one frame of hlotool.
     """
     test = f"import unittest\nfrom hlotool.testing import *\nclass Test(unittest.TestCase):\n    def test(self):\n        {call}\n"
     (tmp_path / "test_module.py").write_text(test)

@@ -1,4 +1,4 @@
-"""Incremental parsing, which may reuse the results for another version of a document."""
+"""Incremental parsing, which may reuse the results of parsing an earlier version of a document."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ EDITS = {
 
 
 def check_versions(*texts: str) -> None:
-    """Reads each text with the results for the previous one; checks that no result changes."""
+    """Parses each text, reusing results for the previous text; checks that no result changes."""
     versions = []
     path: FastPath | None = None
     for text in texts:

@@ -1,4 +1,4 @@
-"""Instructions with errors: their users are reported only if they have errors of their own.
+"""Instructions with errors, whose users are reported only for errors of their own.
 
 The fast path and the grammar path report the same errors.
 """

@@ -21,7 +21,7 @@ MAX_RATIO = 6.5
 
 
 def attempt(text: str | bytes) -> Module | None:
-    """Parses a text, and prints, compares and hashes the parts of the module, if there is one."""
+    """Parses a text and, if it is a module, prints, compares and hashes the module's parts."""
     try:
         module = parse(text)
     except ParseError as error:
@@ -103,7 +103,7 @@ GROWING: dict[str, tuple[Callable[[int], str], int]] = {
     "open literal": (lambda n: entry("q = f32[] constant(" + "{" * n), 15_000),
     "nested literal": (lambda n: entry("q = f32[2] constant(" + "{" * n + "1" + "}" * n + ")"), 50_000),
     "open tuple literal": (lambda n: entry("q = () constant(" + "(" * n), 15_000),
-    "literal of many dimensions": (lambda n: entry(f"q = f32[{','.join(['1'] * n)}] constant({'{' * n}7{'}' * n})"), 2_000),
+    "literal with many dimensions": (lambda n: entry(f"q = f32[{','.join(['1'] * n)}] constant({'{' * n}7{'}' * n})"), 2_000),
     "numbers": (lambda n: entry(f"q = f32[{n}] constant({{{', '.join(map(str, range(n)))}}})"), 100_000),
     "numbers without commas": (lambda n: entry(f"q = f32[{n}] constant({{{' '.join(['1.5'] * n)}}})"), 50_000),
     "many empty rows": (lambda n: entry(f"q = f32[{n},0] constant({{{','.join(['{}'] * n)}}})"), 20_000),
@@ -200,8 +200,8 @@ LARGE: dict[str, Callable[[], str | bytes]] = {
     "line of 20 MB that does not end": lambda: entry('q = f32[] negate(p), metadata={op_name="' + "x" * 20_000_000),
     "line of 20 MB of spaces": lambda: entry("q = f32[]" + " " * 20_000_000 + "negate(p)"),
     "empty layouts after a long word": lambda: "x = " + "a" * 2_000_000 + "[" + "]{}," * 70,
-    "literal of a million numbers": lambda: entry(f"q = f32[1000,1000] constant({{{', '.join(['{' + ', '.join(['1.25'] * 1000) + '}'] * 1000)}}})"),
-    "literal of a million numbers too many": lambda: entry(f"q = f32[10] constant({{{','.join(['1'] * 1_000_000)}}})"),
+    "literal with a million numbers": lambda: entry(f"q = f32[1000,1000] constant({{{', '.join(['{' + ', '.join(['1.25'] * 1000) + '}'] * 1000)}}})"),
+    "literal with a million numbers too many": lambda: entry(f"q = f32[10] constant({{{','.join(['1'] * 1_000_000)}}})"),
 }
 
 
@@ -212,7 +212,7 @@ def test_large_texts(name: str) -> None:
 
 
 def test_an_error_costs_less_than_the_text() -> None:
-    """Checks that hints are searched only near the error."""
+    """Checks that hints are searched for only near the error."""
     lines = [f'  %x.{k} = f32[8]{{0}} negate(%p), metadata={{op_name="a/{k}" source_file="x.py"}}\n' for k in range(60_000)]
     whole = "HloModule m\n\nENTRY %e (p: f32[8]) -> f32[8] {\n  %p = f32[8]{0} parameter(0)\n" + "".join(lines) + "}\n"
     wrong = whole.replace("%x.30000 = f32[8]{0} negate", "%x.30000 = f32[8]{0} negat")

@@ -84,7 +84,7 @@ def convolution_gradients(images, kernel):
 
 @program(lambda d: (d.normal(2, 7, 6, 3), d.normal(3, 3, 3, 4, scale=0.3), d.normal(4, 2, 2, 3, scale=0.3), d.normal(3, 3, 1, 6)))
 def convolution_kinds(images, kernel, up, depthwise):
-    """Computes transposed, depthwise and batch-grouped convolutions and patches, channels last."""
+    """Computes transposed, depthwise and batch-grouped convolutions and patches, in NHWC order."""
     layout = ("NHWC", "HWIO", "NHWC")
     hidden = lax.conv_general_dilated(images, kernel, (2, 2), "SAME", dimension_numbers=layout)
     wide = lax.conv_transpose(hidden, up.transpose(1, 2, 0, 3), (2, 2), "VALID", dimension_numbers=layout)

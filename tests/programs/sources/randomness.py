@@ -19,7 +19,7 @@ def threefry(key, logits):
 
 @program(lambda d: (d.between(0, 2**32, 4, dtype="uint32"),))
 def bit_generators(key):
-    """Draws from XLA's own generators, with their states, and with JAX keys that use them."""
+    """Draws from XLA's own generators, with explicit states and through JAX keys."""
     algorithms = lax.RandomAlgorithm
     found = [lax.rng_bit_generator(key, (5, 3), dtype=t, algorithm=algorithms.RNG_PHILOX) for t in (jnp.uint32, jnp.uint8)]
     found += [lax.rng_bit_generator(key, (3, 4), dtype=jnp.uint16, algorithm=algorithms.RNG_THREE_FRY)]
@@ -56,7 +56,7 @@ def markov_chain(position, key):
 
 @program(lambda d: (d.normal(14, 2), d.key()))
 def k_means(points, key):
-    """Draws initial centers, and then assigns points and averages until nothing changes."""
+    """Draws initial centers, and then assigns and averages points until nothing changes."""
     centres = points[random.choice(key, 14, (3,), replace=False)]
 
     def assign(centres):

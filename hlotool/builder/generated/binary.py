@@ -77,7 +77,7 @@ class BinaryMethods(Emitter):
         return self._binary(_ATAN2, lhs, rhs, broadcast_dimensions)
 
     def div(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Quotient, truncated toward zero for integers; dividing an integer by 0 gives -1, with all bits set.
+        """Quotient, truncated toward zero for integers; dividing an integer by 0 gives -1 (all bits set).
 
         The operands are broadcast.
         Raises BuilderError unless they are signed, unsigned, floating-point or complex.

@@ -82,7 +82,7 @@ class InternalMethods(Emitter):
         constrain_layout: bool = False,
         mode: str | None = None,
     ) -> Op:
-        """Starts an all-reduce; the result has the shape of the final result.
+        """Starts an all-reduce; the start has the shape of the final result.
 
         Raises BuilderError if the arguments do not fit.
 

@@ -317,18 +317,10 @@ class InstructionWriter:
             return text
         value = decode_metadata(text)
         if options.print_inline_stack_frames and value.stack_frame_id:
-            value = self._inlined(value)
+            value = _inlined(value, self.module)
         if options.print_metadata_only_op_name:
             value = Metadata(op_name=value.op_name)
         return value.text if value.is_printed_by_xla else None
-
-    def _inlined(self, value: Metadata) -> Metadata:
-        """Replaces the number of a stack frame with the file and line of the innermost frame."""
-        frame = innermost_location(self.module.stack_tables, value.stack_frame_id)
-        if frame is None:
-            return replace(value, stack_frame_id=0)
-        file_name, location = frame
-        return replace(value, stack_frame_id=0, source_file=file_name, source_line=location.line, source_column=location.column)
 
     def _backend_config(self, text: str) -> str:
         if not self.options.lossless:
@@ -409,3 +401,12 @@ def _essential(literal: Literal) -> str:
     if "." not in text and literal.shape.element_type[0] in "sup" and not is_too_large:
         return text
     return "{...}"
+
+
+def _inlined(value: Metadata, module: Module) -> Metadata:
+    """Replaces the number of a stack frame with the file and line of the innermost frame."""
+    frame = innermost_location(module.stack_tables, value.stack_frame_id)
+    if frame is None:
+        return replace(value, stack_frame_id=0)
+    file_name, location = frame
+    return replace(value, stack_frame_id=0, source_file=file_name, source_line=location.line, source_column=location.column)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from agreement import disagreements
-from growth import slowdown
 from highlighted import TEXT, TEXTS
+from scaling import slowdown
 
 from hlotool.errors import ParseError
 from hlotool.syntax.contexts import contexts

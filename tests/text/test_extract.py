@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from growth import slowdown
+from scaling import slowdown
 
 import hlotool
 from hlotool.errors import Source

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
-from growth import processor_seconds, slowdown
+from scaling import processor_seconds, slowdown
 
 from hlotool.errors import HlotoolError, ParseError
 from hlotool.ir.model import Module

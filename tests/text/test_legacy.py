@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from growth import slowdown
 from hypothesis import given
 from hypothesis import strategies as st
+from scaling import slowdown
 
 import hlotool
 from hlotool.text.legacy.rewrite import old_spellings

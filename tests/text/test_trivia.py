@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from growth import slowdown
+from scaling import slowdown
 
 from hlotool.text.source.trivia import comment_spans
 

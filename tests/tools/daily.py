@@ -22,7 +22,7 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
     ("fuzz.py", "--lines", "1500", "--bytes", "500", "--formats", "150"),
     ("fuzz_verify.py", "--count", "4000"),
     ("fuzz_ops.py", "--count", "4000", "--without-xla"),
-    ("growth.py", "--sample", "12"),
+    ("scaling.py", "--sample", "12"),
     ("fuzz_modules.py", "--count", "400"),
     ("fuzz_optimizer.py", "--count", "300"),
     ("fuzz_plans.py", "--count", "200"),

@@ -1,6 +1,6 @@
 """Families of modules of any size: each has a function from a size to HLO text, and a size to test.
 
-`growth.py` measures them. A module of size n is about n times as long as a line, and is valid
+`scaling.py` measures them. A module of size n is about n times as long as a line, and is valid
 unless the name of the family indicates an error.
 """
 

@@ -1,6 +1,6 @@
 """Measures how time and memory grow with the size of modules.
 
-Usage: `python tests/tools/growth.py [NAME ...] [--operations parse,run] [--memory]`.
+Usage: `python tests/tools/scaling.py [NAME ...] [--operations parse,run] [--memory]`.
 
 A module of each family in `families.py` is generated at one size and at four times that size. Work
 that grows with the power 1.3 of the size then takes six times as long. Work that grows linearly
@@ -30,7 +30,7 @@ from hlotool.errors import HlotoolError
 from hlotool.interp.files import Arguments
 from hlotool.text.print.options import PrintOptions
 
-__all__ = ["MAX_EXPONENT", "OPERATIONS", "Growth", "Overdue", "growth", "memory_growth", "processor_seconds", "slowdown"]
+__all__ = ["MAX_EXPONENT", "OPERATIONS", "Overdue", "Scaling", "memory_scaling", "processor_seconds", "slowdown", "time_scaling"]
 
 FACTOR = 4
 """The ratio of the sizes of the two modules of a family."""
@@ -49,7 +49,7 @@ class Overdue(BaseException):
     """
 
 
-class Growth(NamedTuple):
+class Scaling(NamedTuple):
     """The costs of an operation for a small and a large module, in seconds or bytes.
 
     `output` is the ratio of the sizes of the two outputs, if it matters for the operation.
@@ -163,7 +163,7 @@ def attempt(operation: str, text: str) -> tuple[float, float]:
     return time.process_time() - start, float(result) if isinstance(result, int) else 0.0
 
 
-def growth(operation: str, family: Family, *, attempts: int = 8, seconds: float = 5.0) -> Growth | None:
+def time_scaling(operation: str, family: Family, *, attempts: int = 8, seconds: float = 5.0) -> Scaling | None:
     """Returns the growth of the time, or None if the time is too short to measure.
 
     Raises Overdue if an attempt takes longer than `seconds`.
@@ -174,7 +174,7 @@ def growth(operation: str, family: Family, *, attempts: int = 8, seconds: float 
     """
     small_text, large_text = family.make(family.size), family.make(FACTOR * family.size)
     small = large = math.inf
-    measured = Growth(0, 0)
+    measured = Scaling(0, 0)
     for k in range(attempts):
         time.sleep(0.05 * k)
         with limit(seconds):
@@ -183,7 +183,7 @@ def growth(operation: str, family: Family, *, attempts: int = 8, seconds: float 
         output = large_output / small_output if small_output else FACTOR
         if large < MEASURABLE:
             return None
-        measured = min(Growth(small, large, output), Growth(small_time, large_time, output), key=lambda pair: pair.exponent)
+        measured = min(Scaling(small, large, output), Scaling(small_time, large_time, output), key=lambda pair: pair.exponent)
         if measured.exponent < MAX_EXPONENT:
             break
     return measured
@@ -195,7 +195,7 @@ def slowdown(work: Callable[[str], object], small: str, large: str, most: float,
     Returns 0 if the large text takes less than `negligible` seconds.
 
     Repeats the measurement until the ratio is at most `most`. The pauses between measurements
-    become longer and longer, to outlast other work on the machine. As in `growth`, the ratio is
+    become longer and longer, to outlast other work on the machine. As in `time_scaling`, the ratio is
     also computed for each pair of consecutive measurements.
     """
     least_small = least_large = least = math.inf
@@ -219,10 +219,10 @@ def processor_seconds(work: Callable[[str], object], text: str) -> float:
     return time.process_time() - start
 
 
-def memory_growth(operation: str, family: Family) -> Growth | None:
+def memory_scaling(operation: str, family: Family) -> Scaling | None:
     """Returns the growth of the peak of allocated memory, or None if the peak is small."""
     small, large = (peak_memory(operation, family.make(size)) for size in (family.size, FACTOR * family.size))
-    return Growth(small, large) if large >= MEASURABLE_BYTES else None
+    return Scaling(small, large) if large >= MEASURABLE_BYTES else None
 
 
 def peak_memory(operation: str, text: str) -> float:
@@ -257,7 +257,7 @@ def main() -> int:
         family = FAMILIES[name]
         for operation in options.operations.split(","):
             try:
-                measured = memory_growth(operation, family) if options.memory else growth(operation, family, attempts=3)
+                measured = memory_scaling(operation, family) if options.memory else time_scaling(operation, family, attempts=3)
             except Overdue:
                 print(f"{name:50} {operation:12} takes too long", flush=True)
                 failed += 1

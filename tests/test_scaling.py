@@ -1,7 +1,7 @@
 """Time and memory grow linearly with the size of a module.
 
 These tests measure families of modules whose cost once grew faster, and similar families.
-`tests/tools/growth.py` measures all families.
+`tests/tools/scaling.py` measures all families.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 
 import pytest
 from families import FAMILIES, FAULTY
-from growth import MAX_EXPONENT, attempt, growth, memory_growth
+from scaling import MAX_EXPONENT, attempt, memory_scaling, time_scaling
 
 import hlotool
 from hlotool.shapes.shape import Shape, array_shape, compatible, tuple_shape
@@ -41,7 +41,7 @@ on_unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no tim
 @on_unix
 @pytest.mark.parametrize(("operation", "name"), CASES)
 def test_time_grows_linearly(operation: str, name: str) -> None:
-    measured = growth(operation, FAMILIES[name], seconds=20)
+    measured = time_scaling(operation, FAMILIES[name], seconds=20)
     assert measured is None or measured.exponent < MAX_EXPONENT, measured
 
 
@@ -49,7 +49,7 @@ def test_time_grows_linearly(operation: str, name: str) -> None:
     ("operation", "name"), [case for case in CASES if case[1] in ("doubled tuples", "tuple parameter", "nested tuple shape", "off")]
 )
 def test_memory_grows_linearly(operation: str, name: str) -> None:
-    measured = memory_growth(operation, FAMILIES[name])
+    measured = memory_scaling(operation, FAMILIES[name])
     assert measured is None or measured.exponent < MAX_EXPONENT, measured
 
 

@@ -6,7 +6,7 @@ The documents have unclosed strings, comments or braces. A slow request would de
 from __future__ import annotations
 
 import pytest
-from growth import slowdown
+from scaling import slowdown
 
 from hlotool.server.documents import Document
 from hlotool.server.tokens import tokens

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from hlotool.differ.classes import outlines, structure_classes
-from hlotool.differ.costs import Costs
+from hlotool.differ.costs import MOST_OF_OTHER_OPCODES, Costs
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
@@ -91,6 +91,19 @@ def _wanted(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
     return sorted((pair for pair in votes if pairs.computations.get(pair[0]) != pair[1]), key=lambda pair: (-votes[pair], pair))
 
 
+def _settled(graph: Graph, pairs: Pairs) -> Counter[tuple[int, int]]:
+    """Counts, for each two computations, the equal nodes in them whose pairs cost at most 1.
+
+    If the computations lose each other as partners, each of these pairs costs 1 more.
+    """
+    keys, home = graph.keys, graph.home
+    return Counter(
+        (home[node], home[other])
+        for node, other in enumerate(pairs.partner[: graph.split])
+        if other >= 0 and keys[node] == keys[other] and node not in graph.calls and not graph.control[node]
+    )
+
+
 class _Exchanges:
     """Exchanges of the partners of computations."""
 
@@ -105,6 +118,7 @@ class _Exchanges:
         for computation in range(len(graph.computations)):
             if computation not in pairs.computations:
                 self.spare.setdefault(self._kind(computation), []).append(computation)
+        self.settled = _settled(graph, pairs)
 
     def _kind(self, computation: int) -> tuple[bool, int]:
         return computation < self.graph.computation_split, outlines(self.graph)[computation]
@@ -115,7 +129,7 @@ class _Exchanges:
         new = self._plan(left, right)
         others = [pairs.computations.get(c, -1) for pair in new for c in pair]
         affected = dict.fromkeys(c for c in (*(c for pair in new for c in pair), *others) if c >= 0)
-        if not new or sum(len(graph.members[c]) for c in affected) > _MOST_NODES:
+        if not new or self._is_hopeless(new) or sum(len(graph.members[c]) for c in affected) > _MOST_NODES:
             return False
         nodes = self._nodes(affected)
         self.work -= len(nodes)
@@ -133,6 +147,17 @@ class _Exchanges:
             pairs.computations.pop(c, None)
         pairs.computations.update(computations)
         return False
+
+    def _is_hopeless(self, new: list[tuple[int, int]]) -> bool:
+        """Returns whether new pairs of computations separate more nodes than they can improve.
+
+        This is quick to find out, unlike the costs of a large computation, which seems to belong to
+        each of many small ones if their instructions have been inlined.
+        """
+        graph, computations = self.graph, self.pairs.computations
+        lost = {pair for a, b in new for pair in ((a, computations.get(a, -1)), (computations.get(b, -1), b))}
+        improved = sum(2 * min(len(graph.members[a]), len(graph.members[b])) + len(graph.callers[a]) + len(graph.callers[b]) for a, b in new)
+        return sum(self.settled[pair] for pair in lost) > MOST_OF_OTHER_OPCODES * improved
 
     def _plan(self, left: int, right: int) -> list[tuple[int, int]]:
         """Returns the new pairs: the two computations, and their current partners.

@@ -170,6 +170,8 @@ class Graph:
         that are called only once.
         """
         known = self._forwarded
+        if node in known:
+            return known[node]
         passed, at = [node], node
         seen = {node}
         while at not in known:
@@ -196,7 +198,9 @@ class Graph:
 
         Counterparts with more than `_MOST_CALLERS` callers are skipped.
         """
-        called = [callee for numbers in self.calls.get(node, {}).values() for callee in numbers]
+        if node not in self.calls:
+            return []
+        called = [callee for numbers in self.calls[node].values() for callee in numbers]
         counterparts = dict.fromkeys(computations[callee] for callee in called if callee in computations)
         return [caller for c in counterparts if len(self.callers[c]) <= _MOST_CALLERS for caller in self.callers[c]]
 

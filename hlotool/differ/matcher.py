@@ -24,6 +24,9 @@ _RADII = (3, 2, 1)
 # whenever the first one is at all doubtful.
 _SMALL = 3000
 _REPETITIONS = 256
+# If more than one node in this many has an equal node that it cannot be distinguished from, textual
+# order decides.
+_MANY_EQUAL = 8
 
 
 def match(graph: Graph) -> Pairs:
@@ -95,7 +98,7 @@ class _Matcher:
         """Pairs equal nodes.
 
         With `aligns`, computations are aligned in textual order before one-sided matches are
-        paired.
+        paired. Large modules are also aligned if many equal nodes would be left to these matches.
         """
         graph = self.graph
         # Without annotations, keys and structures are the same.
@@ -108,10 +111,8 @@ class _Matcher:
             self.join_in_order(by_both)
             if self.is_finished():
                 return
-            if aligns:
-                for left, right in align(graph, self.pairs):
-                    self.join(left, right)
-                self.spread_again(graph.structures)
+            if aligns or self.left_many_equal():
+                self.join_aligned()
             self.grow_from(by_operands, keys)
         for radius in _RADII:
             for keys in levels:
@@ -136,6 +137,29 @@ class _Matcher:
             return max(self.free_count, self.conflict_count) > 0
         is_repetitive = size > _REPETITIONS * len(set(self.graph.structures))
         return is_repetitive and max(self.free_count, self.conflict_count) > 0
+
+    def left_many_equal(self) -> bool:
+        """Returns whether many nodes of a large module are left although they have equal ones."""
+        partner, split, size = self.partner, self.graph.split, len(self.graph.nodes)
+        if size <= _SMALL or partner.count(_FREE) * _MANY_EQUAL < size:
+            return False
+        left, right = (Counter(self.graph.structures[node] for node in side if partner[node] < 0) for side in (range(split), range(split, size)))
+        return (left & right).total() * _MANY_EQUAL > size
+
+    def join_aligned(self) -> None:
+        """Pairs nodes that are aligned, unless the pairs of their operands disagree."""
+        operands, partner = self.graph.operands, self.partner
+        aligned = dict(align(self.graph, self.pairs))
+
+        def agrees(left: int, right: int) -> bool:
+            first, second = operands[left], operands[right]
+            return len(first) == len(second) and all(aligned.get(a, partner[a]) == b for a, b in zip(first, second, strict=True))
+
+        if sum(agrees(left, right) for left, right in aligned.items()) * 2 < len(aligned):
+            return
+        for left, right in aligned.items():
+            self.join(left, right)
+        self.spread_again(self.graph.structures)
 
     def grow_from(self, by_operands: list[int], keys: Sequence[int]) -> None:
         """Pairs nodes that are equal by their operands or by their users, but not by both.

@@ -44,13 +44,20 @@ def pair_remaining(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
 
 
 class _Matching:
-    """A matching between the modules' computations; `left` and `right` list the unpaired ones."""
+    """A matching between the modules' computations; `free` contains the unpaired ones."""
 
     def __init__(self, graph: Graph, computations: Sequence[int]) -> None:
         self.graph = graph
-        self.left = [c for c in computations if c < graph.computation_split]
-        self.right = [c for c in computations if c >= graph.computation_split]
+        self.free = dict.fromkeys(computations)
         self.pairs: list[tuple[int, int]] = []
+
+    @property
+    def left(self) -> list[int]:
+        return [c for c in self.free if c < self.graph.computation_split]
+
+    @property
+    def right(self) -> list[int]:
+        return [c for c in self.free if c >= self.graph.computation_split]
 
     def _nodes(self, computation: int) -> list[int]:
         """Returns the nodes of a computation and of the computations called only from it."""
@@ -66,13 +73,10 @@ class _Matching:
 
     def join(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Pairs computations in the given order, if neither has a partner yet."""
-        free = {*self.left, *self.right}
         for a, b in pairs:
-            if a in free and b in free:
-                free -= {a, b}
+            if a in self.free and b in self.free:
+                del self.free[a], self.free[b]
                 self.pairs.append((a, b))
-        self.left = [c for c in self.left if c in free]
-        self.right = [c for c in self.right if c in free]
 
     def join_equal(self) -> None:
         """Pairs equal computations, first those whose annotations are equal, too.
@@ -80,7 +84,7 @@ class _Matching:
         Among equal computations, those with the same name come first; the others follow in order.
         """
         graph, numbers = self.graph, outlines(self.graph)
-        keys = {c: (numbers[c], *sorted([graph.keys[node] for node in graph.members[c]])) for c in (*self.left, *self.right)}
+        keys = {c: (numbers[c], *sorted([graph.keys[node] for node in graph.members[c]])) for c in self.free}
         equalities: tuple[Callable[[int], Hashable], ...] = (keys.__getitem__, numbers.__getitem__)
         for key in equalities:
             groups: dict[Hashable, tuple[list[int], list[int]]] = {}
@@ -90,8 +94,7 @@ class _Matching:
             for here, there in groups.values():
                 names = {graph.computations[c].name: c for c in there}
                 self.join((c, names.get(graph.computations[c].name, -1)) for c in here)
-                free = {*self.left, *self.right}
-                self.join(zip([c for c in here if c in free], [c for c in there if c in free], strict=False))
+                self.join(zip([c for c in here if c in self.free], [c for c in there if c in self.free], strict=False))
 
     def join_similar(self) -> None:
         """Pairs computations by their share of equal instructions and equal neighborhoods.
@@ -100,21 +103,22 @@ class _Matching:
         depend on it.
         """
         graph = self.graph
-        if not self.left or not self.right:
+        left, right = self.left, self.right
+        if not left or not right:
             return
-        nodes = {c: self._nodes(c) for c in (*self.left, *self.right)}
+        nodes = {c: self._nodes(c) for c in self.free}
         common: Counter[tuple[int, int]] = Counter()
         alone = [-1] * len(graph.nodes)
         for classes in (graph.structures, classes_by_neighborhood(graph, graph.structures, alone, 1)):
             counts: dict[int, tuple[Counter[int], Counter[int]]] = {}
-            for side, computations in enumerate((self.left, self.right)):
+            for side, computations in enumerate((left, right)):
                 for c in computations:
                     for node in nodes[c]:
                         counts.setdefault(classes[node], (Counter(), Counter()))[side][c] += 1
             for here, there in counts.values():
                 if len(here) * len(there) <= _MOST_SIMILAR:
                     common.update({(a, b): min(here[a], there[b]) for a in here for b in there})
-        positions = {c: position for computations in (self.left, self.right) for position, c in enumerate(computations)}
+        positions = {c: position for computations in (left, right) for position, c in enumerate(computations)}
 
         def rank(pair: tuple[int, int]) -> tuple[float, bool, int, tuple[int, int]]:
             a, b = pair

@@ -131,6 +131,20 @@ def test_an_instruction_has_moved_in_a_long_chain(seed: int) -> None:
     assert changes_between(left, right, seed) == ([["operands"]] * 3, 0, 0)
 
 
+def test_many_instructions_were_inserted_in_a_long_chain_of_layers(seed: int) -> None:
+    """Nothing between the first and the last insertion computes an equal value or has equal users."""
+    layer = "abs negate sine cosine tan tanh exponential log floor ceil sign sqrt rsqrt cbrt logistic erf round-nearest-even copy".split()
+    random = Random(seed)
+    chain, longer = layer * 100, []
+    before = {*random.sample(range(len(chain)), 30)}
+    for position, opcode in enumerate(chain):
+        if position in before:
+            longer.append(random.choice(layer))
+        longer.append(opcode)
+    left, right = (module(["p = f32[8] parameter(0)", *in_order(opcodes)]) for opcodes in (chain, longer))
+    assert changes_between(left, right, seed) == ([["operands"]] * 30, 30, 0)
+
+
 def in_order(opcodes: Sequence[str]) -> list[str]:
     names = ["p", *(f"n{k}" for k in range(len(opcodes)))]
     return [f"{name} = f32[8] {opcode}({operand})" for name, opcode, operand in zip(names[1:], opcodes, names, strict=False)]

@@ -28,7 +28,7 @@ __all__ = [
 # Limits of `nearest`: the rest of a longer word is ignored, since such a word is hardly a
 # misspelled name, and a less similar candidate would be a mere guess.
 _MAX_WORD = 64
-_LEAST_SIMILARITY = 0.6
+_MIN_SIMILARITY = 0.6
 
 
 class Source:
@@ -283,5 +283,5 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     for candidate in candidates:
         by_word.setdefault(candidate.lower(), candidate)
     # Imported only when a message needs it, since the import takes 3 ms.
-    matches = import_module("difflib").get_close_matches(word.lower()[:_MAX_WORD], by_word, n=1, cutoff=_LEAST_SIMILARITY)
+    matches = import_module("difflib").get_close_matches(word.lower()[:_MAX_WORD], by_word, n=1, cutoff=_MIN_SIMILARITY)
     return by_word[matches[0]] if matches else None

@@ -32,7 +32,7 @@ WORDS = {
     "adoption": "reuse",
 }
 BANNED = re.compile(rf"\b({'|'.join(WORDS)})\b", re.IGNORECASE)
-MOST_COLUMNS = 100
+MAX_COLUMNS = 100
 
 
 def prose(source: str) -> Iterator[tuple[int, str]]:
@@ -56,7 +56,7 @@ def prose(source: str) -> Iterator[tuple[int, str]]:
 
 def is_wide(line: str) -> bool:
     """Returns whether a line is too wide; tables and the examples of opcodes may be wider."""
-    return len(line) > MOST_COLUMNS and not line.lstrip().startswith(("|", "r = "))
+    return len(line) > MAX_COLUMNS and not line.lstrip().startswith(("|", "r = "))
 
 
 def faults(source: str) -> list[str]:
@@ -78,7 +78,7 @@ def test_docstrings_and_comments(path):
 def test_guides(path):
     text = re.sub(r"```.*?```|`[^`\n]*`|^\|.*$", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     assert [m[1] for m in BANNED.finditer(text)] == [] if path.name != "style.md" else True
-    wide = [line for line in text.splitlines() if len(line) > MOST_COLUMNS and "](" not in line]
+    wide = [line for line in text.splitlines() if len(line) > MAX_COLUMNS and "](" not in line]
     assert wide == []
 
 

@@ -126,7 +126,7 @@ def test_implied_traits_are_present() -> None:
 # ---- facts are stated once -------------------------------------------------------------------------------------------
 
 # Lists of fewer opcodes are allowed: a rule may be about two opcodes, which is not a general fact.
-MOST_TOGETHER = 3
+MAX_TOGETHER = 3
 
 
 def sets_of_opcodes(path: Path) -> list[str]:
@@ -139,7 +139,7 @@ def sets_of_opcodes(path: Path) -> list[str]:
         parts = node.elts if isinstance(node, ast.Set | ast.List | ast.Tuple) else [node] if isinstance(node, ast.Constant) else []
         texts = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
         words = [word for text in texts for word in text.split()]
-        is_list = len(words) >= (2 if isinstance(node, ast.Set) else MOST_TOGETHER)
+        is_list = len(words) >= (2 if isinstance(node, ast.Set) else MAX_TOGETHER)
         if is_list and all(word in OPS for word in words) and len(texts) == len(parts):
             positions.append(f"{path.relative_to(PACKAGE)}:{getattr(node, 'lineno', 0)}: {' '.join(words)}")
     return positions

@@ -18,7 +18,7 @@ TRIP_COUNT = "known_trip_count"
 
 _DIRECTIONS: dict[str, Callable[[float, float], bool]] = {"EQ": eq, "NE": ne, "LT": lt, "LE": le, "GT": gt, "GE": ge}
 # Rules only distinguish loops with zero, one, and two or more iterations.
-_MOST_ITERATIONS = 2
+_MAX_ITERATIONS = 2
 
 
 def carried_elements(body: Computation) -> dict[int, Instruction]:
@@ -57,7 +57,7 @@ def trip_count(loop: Instruction) -> int | None:
         return counting
     holds, value, limit, step, row = counting
     iterations = 0
-    while iterations < _MOST_ITERATIONS and holds(value, limit):
+    while iterations < _MAX_ITERATIONS and holds(value, limit):
         # Integers wrap around. If a sum of floats would be rounded, the result is None.
         following = converted(value + step, row)
         if following is None:

@@ -43,7 +43,7 @@ __all__ = [
 
 # Bounds the search, because rules query every user of a constant. Longer chains of conversions and
 # broadcasts do not occur in practice.
-_MOST_STEPS = 16
+_MAX_STEPS = 16
 
 
 # ---- numbers -----------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def constant_value(x: Instruction) -> Number | None:
     if not _may_be_constant(x.op):
         return None
     conversions: list[ElementType] = []
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         row = _converted_to(x)
         if row is not None:
             conversions.append(row)

@@ -100,12 +100,12 @@ def _missing_message(smaller: Shape, larger: Shape, dimensions: Sequence[int]) -
 
 
 # With more dimensions than this, finding a hint would take too many attempts.
-_MOST_GUESSED = 6
+_MAX_GUESSED = 6
 
 
 def _meant(smaller: Shape, larger: Shape) -> str | None:
     """Returns a hint if exactly one choice of dimensions has the right sizes."""
-    if larger.rank > _MOST_GUESSED:
+    if larger.rank > _MAX_GUESSED:
         return None
     placed = [positions for positions in permutations(range(larger.rank), smaller.rank) if list(positions) == sorted(positions)]
     fitting = [positions for positions in placed if [larger.dimensions[k] for k in positions] == list(smaller.dimensions)]

@@ -33,7 +33,7 @@ __all__ = ["Builder"]
 _MODES = VerifyModes()
 _ALIAS_KINDS = ("may-alias", "must-alias")
 # The maximum number of names to compare with a misspelled name.
-_MOST_COMPARED = 1000
+_MAX_COMPARED = 1000
 
 
 class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, InternalMethods, AsyncMethods, AnnotationMethods, HeaderMethods):
@@ -213,7 +213,7 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
         name = self._instance(name, str, "name")
         found = next((x for x in instructions if x.name == name), None)
         if found is None:
-            meant = nearest(name, [x.name for x in instructions[:_MOST_COMPARED]])
+            meant = nearest(name, [x.name for x in instructions[:_MAX_COMPARED]])
             self._fail("S002", "name", f"there is no instruction '{name}' in '{self.name}'", f"did you mean '{meant}'?" if meant else None)
         return Op(self._innermost(), found)
 

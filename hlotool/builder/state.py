@@ -25,7 +25,7 @@ _PACKAGE = str(Path(__file__).parent)
 # Messages contain the name of the method that a Python operator calls, not the operator itself.
 _OPERATORS = str(Path(__file__).with_name("op.py"))
 # The maximum number of distinct calls in the cache; most calls in a program repeat earlier ones.
-_MOST_REMEMBERED = 100_000
+_MAX_REMEMBERED = 100_000
 
 
 class Frame:
@@ -114,7 +114,7 @@ class ModuleState:
 
     def remember(self, key: tuple[Any, ...], shape: Shape, attributes: AttributeSet) -> None:
         """Caches the result of a check, after clearing the cache if it is full."""
-        if len(self.results) >= _MOST_REMEMBERED:
+        if len(self.results) >= _MAX_REMEMBERED:
             self.results.clear()
         self.results[key] = (shape, attributes)
 

@@ -38,7 +38,7 @@ __all__ = ["command"]
 _MAX_ERRORS = 3
 # The maximum length of a line range, in characters. Python refuses to parse numbers with thousands
 # of digits.
-_LONGEST_RANGE = 64
+_MAX_RANGE_LENGTH = 64
 _HELP = """Format HLO files: spacing, line breaks and attribute order match XLA's printer.
 
 Names, comments, numbers, omitted parts and the order of instructions do not change. Files are rewritten in place, each completely or not at
@@ -105,7 +105,7 @@ def line_range(ctx: click.Context, param: click.Parameter, value: str | None) ->
     if value is None:
         return None
     first, _, last = value.partition(":" if ":" in value else "-")
-    if not (first.isdecimal() and last.isdecimal() and len(value) < _LONGEST_RANGE and 1 <= int(first) <= int(last)):
+    if not (first.isdecimal() and last.isdecimal() and len(value) < _MAX_RANGE_LENGTH and 1 <= int(first) <= int(last)):
         raise click.BadParameter(f"'{value}' is not a range of lines such as 10:20", ctx, param)
     return int(first), int(last)
 

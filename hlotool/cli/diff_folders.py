@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from hlotool.cli.diff_many import ManyRequest, chosen, report_failure, write_document, write_rows, write_text
-from hlotool.cli.diff_tables import MOST_PAIRS, FolderComparison, PairRow, headline, only_rows, pair_groups, similar_line
+from hlotool.cli.diff_tables import MAX_PAIRS, FolderComparison, PairRow, headline, only_rows, pair_groups, similar_line
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import counted, visible
 from hlotool.cli.progress import progress
@@ -137,7 +137,7 @@ def _text_rows(result: FolderComparison, request: ManyRequest) -> Iterator[Row]:
     if request.base.stat:
         yield from bar_rows([(row.label, row.compared.counts) for row in result.pairs if row.differs and (show_all or not row.is_minor)])
     else:
-        number = len(groups) if show_all or len(groups) <= MOST_PAIRS + 1 else MOST_PAIRS
+        number = len(groups) if show_all or len(groups) <= MAX_PAIRS + 1 else MAX_PAIRS
         for group in groups[:number]:
             yield from _pair_rows(group, request)
         if len(groups) > number:

@@ -43,7 +43,7 @@ SCHEMA = "hlotool.diff-passes/1"
 # Matches the name of an instruction or a computation at its definition.
 _NAME = re.compile(r"^[ \t]*+(?:ROOT |ENTRY )?+%?([A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+[=({]", re.MULTILINE)
 # The maximum number of names considered for a hint.
-_MOST_NAMES = 10_000
+_MAX_NAMES = 10_000
 
 
 class _Report(NamedTuple):
@@ -138,7 +138,7 @@ def _check_name(until: Predicate, files: Sequence[str], request: ManyRequest) ->
         text = read_input(file, request.base.stdin_filename)[1]
         if word.search(text):
             return
-    meant = nearest(until.value, [*OPS, *CATEGORIES, *islice(dict.fromkeys(_NAME.findall(text)), _MOST_NAMES)])
+    meant = nearest(until.value, [*OPS, *CATEGORIES, *islice(dict.fromkeys(_NAME.findall(text)), _MAX_NAMES)])
     hint = f"did you mean '{meant}'?" if meant else "write a category, an opcode or a name, such as opcode=all-gather"
     raise click.UsageError(f"--until: no dump has an instruction or a computation named '{until.value}'; {hint}")
 

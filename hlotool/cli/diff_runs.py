@@ -17,8 +17,8 @@ from hlotool.ir.model import Module
 
 __all__ = ["RunChoice", "run_both"]
 
-_MOST_DEVICES = 1024
-_MOST_ITERATIONS = 100_000
+_MAX_DEVICES = 1024
+_MAX_ITERATIONS = 100_000
 
 
 class RunChoice(NamedTuple):
@@ -37,8 +37,8 @@ def run_both(delta: Delta, choice: RunChoice, max_memory: int | None, deadline: 
     Raises EvaluationError if either module is not valid or would need too much memory.
     """
     devices = max(devices_of(delta.left), devices_of(delta.right))
-    if devices > _MOST_DEVICES:
-        raise HlotoolError(f"the modules are for {devices} devices; at most {_MOST_DEVICES} can be run in this process")
+    if devices > _MAX_DEVICES:
+        raise HlotoolError(f"the modules are for {devices} devices; at most {_MAX_DEVICES} can be run in this process")
     held = 0
     for side, module in (("left", delta.left), ("right", delta.right)):
         _check(side, module)
@@ -48,7 +48,7 @@ def run_both(delta: Delta, choice: RunChoice, max_memory: int | None, deadline: 
         held = 2 * devices * estimate(module).bytes
         deadline.check()
     options = RunOptions(
-        elided_fill=choice.elided, seed=choice.seed, max_iterations=_MOST_ITERATIONS, max_memory=max_memory, timeout_seconds=deadline.seconds
+        elided_fill=choice.elided, seed=choice.seed, max_iterations=_MAX_ITERATIONS, max_memory=max_memory, timeout_seconds=deadline.seconds
     )
     progress = RunProgress() if is_wanted(quiet=quiet) else None
     try:

@@ -14,7 +14,7 @@ from hlotool.differ.rendering.rows import Row
 from hlotool.workspace.comparing import Compared
 
 __all__ = [
-    "MOST_PAIRS",
+    "MAX_PAIRS",
     "FolderComparison",
     "PairRow",
     "PassRow",
@@ -26,12 +26,12 @@ __all__ = [
     "similar_line",
 ]
 
-_MOST_SIMILAR = 6
-_MOST_ONLY = 20
-MOST_PAIRS = 40
+_MAX_SIMILAR = 6
+_MAX_ONLY = 20
+MAX_PAIRS = 40
 """The maximum number of differing pairs to show, unless all are requested."""
-_LONGEST_STAGE = 34
-_LEAST_WIDTH = 30
+_MAX_STAGE_LENGTH = 34
+_MIN_WIDTH = 30
 
 
 class PairRow(NamedTuple):
@@ -114,15 +114,15 @@ def similar_line(group: Sequence[PairRow], width: int) -> Iterator[Row]:
     The line has at most `width` characters; 0 means no limit.
     """
     if len(group) > 1:
-        names = ", ".join(row.right.label for row in group[1 : _MOST_SIMILAR + 1])
-        rest = ", ..." if len(group) > _MOST_SIMILAR + 1 else ""
+        names = ", ".join(row.right.label for row in group[1 : _MAX_SIMILAR + 1])
+        rest = ", ..." if len(group) > _MAX_SIMILAR + 1 else ""
         yield Row(".", cut(f"    ... and the same in {counted(len(group) - 1, 'other module')}: {names}{rest}", width))
 
 
 def only_rows(result: FolderComparison, *, show_all: bool) -> Iterator[Row]:
     """Yields a line for each unmatched module; long lists are cut unless `show_all` is set."""
     for mark, sketches in (("-", result.left_only), ("+", result.right_only)):
-        number = len(sketches) if show_all or len(sketches) <= _MOST_ONLY + 1 else _MOST_ONLY
+        number = len(sketches) if show_all or len(sketches) <= _MAX_ONLY + 1 else _MAX_ONLY
         for sketch in sketches[:number]:
             yield Row(mark, f"{mark} {sketch.label}: {counted(sketch.instructions, 'instruction')}")
         if len(sketches) > number:
@@ -190,7 +190,7 @@ def pass_headline(rows: Sequence[PassRow]) -> str:
 
 def pass_rows(rows: Sequence[PassRow], width: int) -> Iterator[tuple[PassRow, list[Row]]]:
     """Yields each dump with its lines; the first dump of each pipeline has a heading."""
-    stage_width = min(_LONGEST_STAGE, max((len(row.stage) for row in rows), default=0))
+    stage_width = min(_MAX_STAGE_LENGTH, max((len(row.stage) for row in rows), default=0))
     count_width = max((len(row.instructions) for row in rows), default=0)
     pipeline = ""
     for row in rows:
@@ -200,7 +200,7 @@ def pass_rows(rows: Sequence[PassRow], width: int) -> Iterator[tuple[PassRow, li
         pipeline = row.pipeline
         stage = cut(row.stage, stage_width)
         beginning = f"  {stage:<{stage_width}}  {row.instructions:>{count_width}}  "
-        available = max(_LEAST_WIDTH, width - len(beginning)) if width else 0
+        available = max(_MIN_WIDTH, width - len(beginning)) if width else 0
         sentence = row.compared.sentence if row.differs else "-"
         lines.append(Row("." if row.is_minor or not row.differs else " ", f"{beginning}{cut(sentence, available)}"))
         yield row, lines

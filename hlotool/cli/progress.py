@@ -19,7 +19,7 @@ __all__ = ["progress"]
 # Seconds before the bar is shown.
 _DELAY = 1.0
 # In characters. The rest of the line is for the name of the file.
-_LONGEST_TITLE, _BAR = 20, 20
+_MAX_TITLE_LENGTH, _BAR = 20, 20
 # The percentage, the remaining time, and the spaces between columns.
 _OTHERS = len("100%") + len("0:00:00") + 6
 
@@ -42,7 +42,7 @@ def progress(total: int, title: str, *, quiet: bool = False) -> Iterator[Callabl
             if time.monotonic() - started < _DELAY:
                 return
             rich = import_module("rich.progress")
-            shown_title = _end_of(visible(title), _LONGEST_TITLE)
+            shown_title = _end_of(visible(title), _MAX_TITLE_LENGTH)
             console = import_module("rich.console").Console(stderr=True)
             columns = (rich.BarColumn(_BAR), rich.TaskProgressColumn(), rich.MofNCompleteColumn(), rich.TimeRemainingColumn())
             texts = [rich.TextColumn(f"{{task.fields[{field}]}}", markup=False) for field in ("title", "name")]

@@ -44,8 +44,8 @@ from hlotool.workspace.writing import replace_file
 
 __all__ = ["Session"]
 
-_MOST_NAMES = 8
-_MOST_DEVICES = 1024
+_MAX_NAMES = 8
+_MAX_DEVICES = 1024
 
 
 class Session:
@@ -168,7 +168,7 @@ class Session:
             partitions = 1
         count = replicas * partitions
         is_asked_for = replicas == (request.replicas or 1) and partitions == (request.partitions or 1)
-        if count > _MOST_DEVICES and not is_asked_for:
+        if count > _MAX_DEVICES and not is_asked_for:
             raise HlotoolError(f"'{name}' is for {count} devices; choose with --replicas and --partitions how many should run in this process")
         self.partitions, self.devices = partitions, replicas * partitions
 
@@ -209,9 +209,9 @@ class Session:
 
         With --verbose, it also lists the ranges to which some of the values are constrained.
         """
-        names = missing[:_MOST_NAMES]
-        if len(missing) > _MOST_NAMES:
-            names.append(f"{len(missing) - _MOST_NAMES} more")
+        names = missing[:_MAX_NAMES]
+        if len(missing) > _MAX_NAMES:
+            names.append(f"{len(missing) - _MAX_NAMES} more")
         listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
         details = "" if self.request.verbose else " (-v for details)"
         verb = "is" if len(assumed) == 1 else "are"
@@ -298,7 +298,7 @@ class Session:
         where = f"'{name}' is NaN{'' if size == 1 else f' in {count} of {size} elements'}{more}"
         given = [p.name for p, argument in zip(module.entry.parameters, values[0], strict=True) if has_nan(argument)]
         if given:
-            names = ", ".join(given[:_MOST_NAMES]) + (", ..." if len(given) > _MOST_NAMES else "")
+            names = ", ".join(given[:_MAX_NAMES]) + (", ..." if len(given) > _MAX_NAMES else "")
             complain(f"{where}; {'argument' if len(given) == 1 else 'arguments'} with NaNs: {names}")
         elif self.request.check_nans:
             complain(f"{where}; the NaNs come from constants: no instruction computes one from operands without NaNs")

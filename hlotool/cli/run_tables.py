@@ -14,7 +14,7 @@ from hlotool.shapes.memory import format_bytes
 
 __all__ = ["comparison_lines", "profile_json", "profile_lines", "trace_json", "trace_line"]
 
-_MOST_INSTRUCTIONS = 20
+_MAX_INSTRUCTIONS = 20
 
 
 def table(rows: Sequence[Sequence[str]], *, left: int) -> Iterator[str]:
@@ -122,7 +122,7 @@ def profile_lines(profile: Profile, seconds: float, peak: int | None, estimated:
     opcodes, costs = profile.by_opcode(), profile.by_instruction()
     yield from table([[*head, "opcode"], *([*row, c.name] for row, c in zip(_costs(opcodes, total), opcodes, strict=True))], left=len(head))
     yield ""
-    shown = costs[:_MOST_INSTRUCTIONS]
+    shown = costs[:_MAX_INSTRUCTIONS]
     rows = [[*row, c.name, c.opcode, c.shape, c.computation] for row, c in zip(_costs(shown, total), shown, strict=True)]
     yield from table([[*head, "instruction", "opcode", "shape", "computation"], *rows], left=len(head))
     if len(costs) > len(shown):

@@ -16,9 +16,9 @@ __all__ = ["align", "align_sequences"]
 
 # Sequences with more differences than this are not aligned, because the time is proportional to the
 # square of the number of differences.
-_MOST_DIFFERENCES = 600
+_MAX_DIFFERENCES = 600
 # If more than one item in this many differs, the two orders are probably unrelated.
-_LARGEST_SHARE = 8
+_MAX_SHARE = 8
 _FEW_DIFFERENCES = 64
 # An operand is described by its distance only if the distance is below this limit.
 _NEAR = 16
@@ -134,7 +134,7 @@ def _fewest_edits(first: Sequence[_Item], second: Sequence[_Item], can_replace: 
 
     # For each number of edits, the farthest position in `first` on each diagonal, `a - b`.
     rounds: list[dict[int, int]] = []
-    most = min(n + m, _MOST_DIFFERENCES, max(_FEW_DIFFERENCES, (n + m) // _LARGEST_SHARE))
+    most = min(n + m, _MAX_DIFFERENCES, max(_FEW_DIFFERENCES, (n + m) // _MAX_SHARE))
     if abs(n - m) > most:
         return []
     for edits in range(most + 1):

@@ -27,7 +27,7 @@ from hlotool.text.print.printer import header_attributes
 
 __all__ = ["Patch", "apply_patch"]
 
-_MOST_SHOWN = 5
+_MAX_SHOWN = 5
 _HINT = "create the patch again from this module, or adapt the line to it"
 
 Item = TypeVar("Item")
@@ -215,9 +215,9 @@ class _Application:
         missing = self.resolution.missing()
         if not missing:
             return
-        messages = [self._about(reference) for reference in missing[:_MOST_SHOWN]]
-        if len(missing) > _MOST_SHOWN:
-            messages.append(f"... and {len(missing) - _MOST_SHOWN} more")
+        messages = [self._about(reference) for reference in missing[:_MAX_SHOWN]]
+        if len(missing) > _MAX_SHOWN:
+            messages.append(f"... and {len(missing) - _MAX_SHOWN} more")
         raise PatchError(*messages)
 
     def _about(self, reference: Reference) -> str:

@@ -29,7 +29,7 @@ from hlotool.differ.parts import COMPARED_APART, attribute_differences, configur
 from hlotool.ir.clone import clone_instruction, clone_module, set_field
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.literals.data import element_bytes
-from hlotool.literals.literal import ELIDED, MOST_WRITTEN, Literal, abbreviated, decode, literal_from_bytes, tuple_literal
+from hlotool.literals.literal import ELIDED, MAX_WRITTEN, Literal, abbreviated, decode, literal_from_bytes, tuple_literal
 from hlotool.literals.print import literal_text
 from hlotool.opdefs.base import REQUIRED
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
@@ -292,7 +292,7 @@ def _with_bits(literal: Literal) -> Literal:
         return tuple_literal([_with_bits(leaf) for leaf in literal.elements])
     if literal.elided or not literal.shape.is_array:
         return literal
-    if literal.element_count > MOST_WRITTEN:
+    if literal.element_count > MAX_WRITTEN:
         first = abbreviated(literal)
         data = decode(first)
         size = element_bytes(ELEMENT_TYPES[literal.shape.element_type])

@@ -12,13 +12,13 @@ from hlotool.ir.model import Computation, Instruction
 
 __all__ = ["canonical_order", "digest"]
 
-_MOST_ROUNDS = 4
+_MAX_ROUNDS = 4
 _NOWHERE = 1 << 62
 # Instructions that nothing else distinguishes are compared by their dependencies. At most this many
-# dependencies are visited per group of such instructions, but at least `_LEAST_LOOKED_AT` per
+# dependencies are visited per group of such instructions, but at least `_MIN_INSPECTED` per
 # instruction.
-_MOST_LOOKED_AT = 1 << 18
-_LEAST_LOOKED_AT = 64
+_MAX_INSPECTED = 1 << 18
+_MIN_INSPECTED = 64
 
 
 def canonical_order(computation: Computation, texts: dict[Instruction, str]) -> list[Instruction]:
@@ -69,9 +69,9 @@ def _visit_similar(members: Sequence[Instruction], order: dict[Instruction, int]
     """Adds instructions that differ only in their operands, ordered by the operands' positions."""
     # In a large group, only some of the dependencies are visited: if the members share all of them,
     # visiting all of them for each member would take quadratic time.
-    most = max(_LEAST_LOOKED_AT, _MOST_LOOKED_AT // len(members))
+    most = max(_MIN_INSPECTED, _MAX_INSPECTED // len(members))
     positions = [_position(x, order, most) for x in members]
-    remaining = _MOST_LOOKED_AT
+    remaining = _MAX_INSPECTED
     # For each instruction that is not in the order yet, the members that depend on it.
     needing: dict[Instruction, list[int]] = {}
     heap: list[tuple[list[int], int]] = []
@@ -161,7 +161,7 @@ def _colors(rest: Sequence[Instruction], order: Mapping[Instruction, int], diges
     positions = {x: str(number) for x, number in order.items()}
     colors = {x: digests[x] for x in rest}
     count = 0
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         colors = _digests_by_operands(rest, _digests_by_users(rest, colors), positions)
         last, count = count, len({*colors.values()})
         if count == last:

@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Iterable
 
 from hlotool.differ.classes import outlines, structure_classes
-from hlotool.differ.costs import MOST_OF_OTHER_OPCODES, Costs
+from hlotool.differ.costs import MAX_OF_OTHER_OPCODES, Costs
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
 __all__ = ["canonical_order", "counterparts", "improve_computations"]
 
-_MOST_ROUNDS = 3
+_MAX_ROUNDS = 3
 # Computations with more instructions than this in total are not exchanged, because computing their
 # cost again would take too long.
-_MOST_NODES = 20_000
+_MAX_NODES = 20_000
 # While the costs of exchanges are computed, a node is visited at most this many times on average.
-_MOST_VISITS = 10
+_MAX_VISITS = 10
 
 
 def canonical_order(graph: Graph, computation: int) -> list[int]:
@@ -61,7 +61,7 @@ def improve_computations(graph: Graph, pairs: Pairs) -> bool:
     The instructions in the computations and their callers suggest the exchanges. Returns whether
     any partners were exchanged.
     """
-    for number in range(_MOST_ROUNDS):
+    for number in range(_MAX_ROUNDS):
         exchanges = _Exchanges(graph, pairs)
         # A list rather than a generator, so that all exchanges are tried even if one has been kept.
         kept = [exchanges.keeps(a, b) for a, b in _wanted(graph, pairs)]
@@ -112,7 +112,7 @@ class _Exchanges:
         self.pairs = pairs
         self.costs = Costs(graph, pairs)
         # If many loops share a computation, each exchange visits all these loops.
-        self.work = _MOST_VISITS * len(graph.nodes)
+        self.work = _MAX_VISITS * len(graph.nodes)
         # The computations without a partner, by module and outline.
         self.spare: dict[tuple[bool, int], list[int]] = {}
         for computation in range(len(graph.computations)):
@@ -129,7 +129,7 @@ class _Exchanges:
         new = self._plan(left, right)
         others = [pairs.computations.get(c, -1) for pair in new for c in pair]
         affected = dict.fromkeys(c for c in (*(c for pair in new for c in pair), *others) if c >= 0)
-        if not new or self._is_hopeless(new) or sum(len(graph.members[c]) for c in affected) > _MOST_NODES:
+        if not new or self._is_hopeless(new) or sum(len(graph.members[c]) for c in affected) > _MAX_NODES:
             return False
         nodes = self._nodes(affected)
         self.work -= len(nodes)
@@ -157,7 +157,7 @@ class _Exchanges:
         graph, computations = self.graph, self.pairs.computations
         lost = {pair for a, b in new for pair in ((a, computations.get(a, -1)), (computations.get(b, -1), b))}
         improved = sum(2 * min(len(graph.members[a]), len(graph.members[b])) + len(graph.callers[a]) + len(graph.callers[b]) for a, b in new)
-        return sum(self.settled[pair] for pair in lost) > MOST_OF_OTHER_OPCODES * improved
+        return sum(self.settled[pair] for pair in lost) > MAX_OF_OTHER_OPCODES * improved
 
     def _plan(self, left: int, right: int) -> list[tuple[int, int]]:
         """Returns the new pairs: the two computations, and their current partners.

@@ -11,7 +11,7 @@ from operator import eq
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
-__all__ = ["MOST", "MOST_OF_OTHER_OPCODES", "SINGLE", "Costs"]
+__all__ = ["MAX_OF_OTHER_OPCODES", "MOST", "SINGLE", "Costs"]
 
 SINGLE = 1.25
 """The cost of an instruction that only one of the modules has."""
@@ -20,7 +20,7 @@ MOST = 2.6
 """The highest cost of a pair. Such a pair is no better than an insertion and a deletion."""
 
 
-MOST_OF_OTHER_OPCODES = 3
+MAX_OF_OTHER_OPCODES = 3
 """Like `MOST`, but for instructions with different opcodes.
 
 If anything besides the opcode changed, the two instructions are probably unrelated.
@@ -89,7 +89,7 @@ class Costs:
             cost += 1
         if self.pairs.computations.get(graph.home[left]) != graph.home[right]:
             cost += 1
-        return min(cost, MOST if self.graph.parts.has_same_opcode(a, b) else MOST_OF_OTHER_OPCODES)
+        return min(cost, MOST if self.graph.parts.has_same_opcode(a, b) else MAX_OF_OTHER_OPCODES)
 
     def has_same_operands(self, left: int, right: int) -> bool:
         """Returns whether all operands, or the sources of their values, are paired."""

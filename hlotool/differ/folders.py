@@ -27,13 +27,13 @@ __all__ = ["Pairing", "Sketch", "pair_up", "sketch"]
 _HASHES = 64
 # Modules that share a smaller fraction of their instructions are not paired, unless their names
 # match.
-_LEAST_LIKENESS = 0.3
+_MIN_SIMILARITY = 0.3
 # The bonuses for equal names, which are added to a similarity between 0 and 1.
 _SAME_FILE = 0.2
 _SAME_STAGE = 0.1
 _SAME_MODULE = 0.05
 # The largest number of candidates considered for a module.
-_MOST_CANDIDATES = 32
+_MAX_CANDIDATES = 32
 _ROUNDS = 8
 # The number of comparisons in a batch.
 _BATCH = 1 << 22
@@ -233,7 +233,7 @@ class _Pairer:
 def _candidates(left: Sequence[Sketch], right: Sequence[Sketch]) -> Iterator[tuple[float, int, int]]:
     """Yields pairs of similar modules as `(score, left, right)`; smaller scores are better.
 
-    Each module on the left is in at most `_MOST_CANDIDATES` pairs.
+    Each module on the left is in at most `_MAX_CANDIDATES` pairs.
     """
     first, second = (np.frombuffer(b"".join(sketch.signature for sketch in side), np.uint32).reshape(len(side), -1) for side in (left, right))
     names = []
@@ -251,7 +251,7 @@ def _candidates(left: Sequence[Sketch], right: Sequence[Sketch]) -> Iterator[tup
             score += bonus * (rows[batch, None] == columns[None, :])
         # Among equal candidates, prefer the one closest to the same relative position.
         score -= 1e-6 * np.abs(position[None, :] - (np.arange(start, start + len(score)) / len(left))[:, None])
-        score[likeness < _LEAST_LIKENESS] = -1
-        best = np.argsort(-score, axis=1, kind="stable")[:, :_MOST_CANDIDATES]
+        score[likeness < _MIN_SIMILARITY] = -1
+        best = np.argsort(-score, axis=1, kind="stable")[:, :_MAX_CANDIDATES]
         for row, columns in enumerate(best.tolist()):
             yield from ((-float(score[row, column]), start + row, column) for column in columns if score[row, column] > 0)

@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 # The callers of a computation are candidates for a node's counterpart only if there are at most
 # this many.
-_MOST_CALLERS = 32
+_MAX_CALLERS = 32
 
 
 def _rotated(items: list[Item], count: int) -> list[Item]:
@@ -196,13 +196,13 @@ class Graph:
     def counterpart_callers(self, node: int, computations: Mapping[int, int]) -> list[int]:
         """Returns the callers of the counterparts of a node's callees.
 
-        Counterparts with more than `_MOST_CALLERS` callers are skipped.
+        Counterparts with more than `_MAX_CALLERS` callers are skipped.
         """
         if node not in self.calls:
             return []
         called = [callee for numbers in self.calls[node].values() for callee in numbers]
         counterparts = dict.fromkeys(computations[callee] for callee in called if callee in computations)
-        return [caller for c in counterparts if len(self.callers[c]) <= _MOST_CALLERS for caller in self.callers[c]]
+        return [caller for c in counterparts if len(self.callers[c]) <= _MAX_CALLERS for caller in self.callers[c]]
 
     def _origin(self, node: int) -> int | None:
         x = self.nodes[node]

@@ -11,25 +11,25 @@ from hlotool.differ.pairs import Pairs
 
 __all__ = ["improve"]
 
-_MOST_ROUNDS = 4
-_MOST_USERS = 32
-_MOST_CANDIDATES = 12
+_MAX_ROUNDS = 4
+_MAX_USERS = 32
+_MAX_CANDIDATES = 12
 # Equal nodes are candidates only if there are at most this many of them.
-_MOST_EQUAL = 4
+_MAX_EQUAL = 4
 # At most this many nodes exchange their partners at once.
-_MOST_IN_BLOCK = 12
-_MOST_USERS_IN_BLOCK = 2
-_MOST_BLOCKS = 3
+_MAX_IN_BLOCK = 12
+_MAX_USERS_IN_BLOCK = 2
+_MAX_BLOCKS = 3
 
 
 def improve(graph: Graph, pairs: Pairs) -> None:
     """Lowers the cost of all pairs by exchanging partners until no exchange helps.
 
-    There are at most `_MOST_ROUNDS` rounds.
+    There are at most `_MAX_ROUNDS` rounds.
     """
     improver = _Improver(graph, pairs)
     nodes: Iterable[int] = range(len(graph.nodes))
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         changed = [node for node in improver.costly(nodes) if improver.visit(node)]
         if not changed:
             return
@@ -85,7 +85,7 @@ class _Improver:
         if partner[node] >= 0:
             starts += zip(graph.operands[node], graph.operands[partner[node]], strict=False)
         starts = [(a, b) for a, b in starts if self.is_kindred(a, b)]
-        if not any(self.exchange_block(a, b) for a, b in starts[:_MOST_BLOCKS]):
+        if not any(self.exchange_block(a, b) for a, b in starts[:_MAX_BLOCKS]):
             return False
         self.known.clear()
         return True
@@ -97,7 +97,7 @@ class _Improver:
         """
         block = self.block(node, other)
         touched = list(dict.fromkeys(x for a, b in block for x in (a, b, self.partner[a], self.partner[b]) if x >= 0))
-        if any(len(self.graph.users[x]) > _MOST_USERS for x in touched):
+        if any(len(self.graph.users[x]) > _MAX_USERS for x in touched):
             return False
         around = self.around(touched)
         before = self.costs.of_nodes(around, self.known)
@@ -119,7 +119,7 @@ class _Improver:
         block: dict[int, int] = {}
         taken: set[int] = set()
         pending = deque([(node, other)])
-        while pending and len(block) < _MOST_IN_BLOCK:
+        while pending and len(block) < _MAX_IN_BLOCK:
             a, b = pending.popleft()
             if a in block or b in taken or not self.is_kindred(a, b):
                 continue
@@ -129,7 +129,7 @@ class _Improver:
             if graph.commutes[a] and graph.commutes[b]:
                 pending.extend(zip(graph.operands[a], reversed(graph.operands[b]), strict=False))
             users, others = graph.users[a], graph.users[b]
-            if len(users) == len(others) <= _MOST_USERS_IN_BLOCK:
+            if len(users) == len(others) <= _MAX_USERS_IN_BLOCK:
                 pending.extend((x, y) for (at, x), (where, y) in zip(users, others, strict=True) if at == where)
         return list(block.items())
 
@@ -156,11 +156,11 @@ class _Improver:
         for position, operand in enumerate(graph.operands[node]):
             for source in dict.fromkeys((operand, graph.source(operand))):
                 other = partner[source]
-                if other < 0 or len(graph.users[other]) > _MOST_USERS:
+                if other < 0 or len(graph.users[other]) > _MAX_USERS:
                     continue
                 at = -1 if graph.commutes[node] else position
                 found.update(dict.fromkeys(user for where, user in graph.users[other] if where == at))
-        for position, user in graph.users[node][:_MOST_USERS]:
+        for position, user in graph.users[node][:_MAX_USERS]:
             other = partner[user]
             if other < 0:
                 continue
@@ -174,14 +174,14 @@ class _Improver:
             if graph.roots[graph.home[node]] == node:
                 found[graph.roots[counterpart]] = None
             equal = graph.nodes_of_key(counterpart, graph.keys[node])
-            if len(equal) <= _MOST_EQUAL:
+            if len(equal) <= _MAX_EQUAL:
                 found.update(dict.fromkeys(equal))
         found.pop(partner[node], None)
         parts, keys, is_parameter = graph.parts, graph.keys, graph.is_parameter
         possible = [other for other in found if is_parameter[other] == is_parameter[node]]
         # Among equal nodes, those without a partner come first: a copy may have been inserted
         # before or after the original.
-        return sorted(possible, key=lambda other: (parts.cost(keys[node], keys[other]), partner[other] >= 0))[:_MOST_CANDIDATES]
+        return sorted(possible, key=lambda other: (parts.cost(keys[node], keys[other]), partner[other] >= 0))[:_MAX_CANDIDATES]
 
     def exchange(self, node: int, other: int) -> None:
         """Pairs a node with another one, and their former partners with each other.
@@ -204,7 +204,7 @@ class _Improver:
         old = self.partner[node]
         moved = [node, old, other, -1 if other < 0 else self.partner[other]]
         nodes = [x for x in moved if x >= 0]
-        if any(len(self.graph.users[x]) > _MOST_USERS for x in nodes):
+        if any(len(self.graph.users[x]) > _MAX_USERS for x in nodes):
             return 0.0
         around = self.around(nodes)
         before = self.costs.of_nodes(around, self.known)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 
-from hlotool.differ.costs import MOST, MOST_OF_OTHER_OPCODES
+from hlotool.differ.costs import MAX_OF_OTHER_OPCODES, MOST
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
@@ -14,10 +14,10 @@ __all__ = ["NeighborPairing"]
 # A pair with a higher estimate is no better than a deletion and an insertion.
 _LARGEST = 2.4
 # If two values have more users than this, not all of their users are compared with one another.
-_MOST_USERS = 24
+_MAX_USERS = 24
 # Nodes without paired neighbors are compared with one another in groups of up to this size. In
 # larger groups, only nodes at similar positions are compared.
-_MOST_IN_GROUP = 32
+_MAX_IN_GROUP = 32
 
 
 class NeighborPairing:
@@ -98,7 +98,7 @@ class NeighborPairing:
         if home != graph.home[right]:
             cost += 1 if home is not None or graph.home[right] in self.pairs.computations else 0.2
         agreeing, conflict = self._users(left, right)
-        most = MOST if graph.parts.has_same_opcode(graph.keys[left], graph.keys[right]) else MOST_OF_OTHER_OPCODES
+        most = MOST if graph.parts.has_same_opcode(graph.keys[left], graph.keys[right]) else MAX_OF_OTHER_OPCODES
         return min(cost, most) - bonus - 0.3 * min(agreeing, 3) + 0.2 * min(conflict, 2)
 
     def _operands(self, left: int, right: int) -> tuple[int, int]:
@@ -124,7 +124,7 @@ class NeighborPairing:
     def _users(self, left: int, right: int) -> tuple[int, int]:
         """Counts the paired users that use both nodes in the same position, and the conflicts."""
         graph, partner = self.graph, self.partner
-        if len(graph.users[right]) > _MOST_USERS or len(graph.users[left]) > _MOST_USERS:
+        if len(graph.users[right]) > _MAX_USERS or len(graph.users[left]) > _MAX_USERS:
             return 0, 0
         uses = set(graph.users[right])
         agreeing = conflicts = 0
@@ -162,7 +162,7 @@ class NeighborPairing:
             yield from zip(reversed(first), reversed(second), strict=False)
         here = [use for use in graph.users[left] if partner[use[1]] < 0]
         there = [use for use in graph.users[right] if partner[use[1]] < 0] if here else []
-        if len(here) <= _MOST_USERS and len(there) <= _MOST_USERS:
+        if len(here) <= _MAX_USERS and len(there) <= _MAX_USERS:
             yield from ((a, b) for _, a in here for _, b in there)
         else:
             yield from self._similar(here, there)
@@ -211,7 +211,7 @@ class NeighborPairing:
             computation = graph.home[node] if is_left else self.pairs.computations.get(graph.home[node], -1)
             groups.setdefault((computation, graph.nodes[node].op.name), ([], []))[not is_left].append(node)
         for here, there in groups.values():
-            if len(here) * len(there) <= _MOST_IN_GROUP**2:
+            if len(here) * len(there) <= _MAX_IN_GROUP**2:
                 yield from ((a, b) for a in here for b in there)
                 continue
             for number, a in enumerate(here):

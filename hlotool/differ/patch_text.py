@@ -34,7 +34,7 @@ HEADER, FRAMES, COMPUTATION, NAMES, REFERENCES, END = "header", "stack frames", 
 _ONCE = (HEADER, FRAMES, NAMES, REFERENCES, END)
 _TITLE = re.compile(rf"@@ (?:(?P<title>{'|'.join(_ONCE)})|{COMPUTATION} (?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)) @@")
 _SIGNS = " -+"
-_MOST_SHOWN = 60
+_MAX_SHOWN = 60
 
 
 class PatchError(HlotoolError):
@@ -158,4 +158,4 @@ class _Reader:
 
 
 def _shown(line: str) -> str:
-    return f"'{line if len(line) <= _MOST_SHOWN else line[:_MOST_SHOWN] + '...'}'" if line else "an empty line"
+    return f"'{line if len(line) <= _MAX_SHOWN else line[:_MAX_SHOWN] + '...'}'" if line else "an empty line"

@@ -13,7 +13,7 @@ __all__ = ["pair_remaining", "pair_uncalled"]
 
 # An instruction that occurs in more pairs of computations than this does not help to decide which
 # computations match.
-_MOST_SIMILAR = 2500
+_MAX_SIMILAR = 2500
 
 
 def pair_uncalled(graph: Graph) -> list[tuple[int, int]]:
@@ -116,7 +116,7 @@ class _Matching:
                     for node in nodes[c]:
                         counts.setdefault(classes[node], (Counter(), Counter()))[side][c] += 1
             for here, there in counts.values():
-                if len(here) * len(there) <= _MOST_SIMILAR:
+                if len(here) * len(there) <= _MAX_SIMILAR:
                     common.update({(a, b): min(here[a], there[b]) for a in here for b in there})
         positions = {c: position for computations in (left, right) for position, c in enumerate(computations)}
 

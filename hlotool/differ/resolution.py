@@ -19,10 +19,10 @@ from hlotool.text.print.instruction import InstructionWriter
 __all__ = ["Reference", "Resolution"]
 
 # The largest number of lines that are compared to find the nearest one for a message.
-_MOST_COMPARED = 1000
+_MAX_COMPARED = 1000
 # A value with more users than this does not help to find any of these users, and visiting all of
 # them would take too long.
-_MOST_USERS = 100
+_MAX_USERS = 100
 _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _METADATA = re.compile(rf', metadata=\{{(?:[^{{}}"]++|{_STRING}|\{{(?:[^{{}}"]++|{_STRING})*+\}})*+\}}')
 # The number that distinguishes instructions with the same fingerprint.
@@ -190,7 +190,7 @@ class Resolution:
                 if other in self.instructions:
                     continue
                 users_here = self._users.get(x, ())
-                if len(users_here) > _MOST_USERS:
+                if len(users_here) > _MAX_USERS:
                     continue
                 similar = [y for y, k in users_here if k == position and y not in self.taken and self._has_line(y, self.references[other])]
                 if len(similar) == 1 and self._take(other, similar[0]):
@@ -254,7 +254,7 @@ class Resolution:
         if reference.expected_name in shown:
             return shown[reference.expected_name]
         lines = {_nameless(self.line(x)): x for x in computation.instructions if x not in self.taken}
-        meant = nearest(_nameless(reference.line), [*lines][:_MOST_COMPARED])
+        meant = nearest(_nameless(reference.line), [*lines][:_MAX_COMPARED])
         by_lower = {line.lower(): x for line, x in lines.items()}
         return by_lower.get(meant.lower()) if meant is not None else None
 

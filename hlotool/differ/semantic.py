@@ -29,7 +29,7 @@ __all__ = ["Mismatch", "SemanticDifference", "devices_of", "semantic_difference"
 
 _OPTIONS = RunOptions(elided_fill="iota", max_iterations=100_000)
 # Values beyond this total size are not recorded, and therefore not compared.
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 # The kinds of changes that do not affect values.
 _WITHOUT_VALUE = frozenset({"metadata", "backend_config", "sharding", "frontend_attributes", "layout", "control", "schedule", "moved"})
 
@@ -376,7 +376,7 @@ class _Recorder(_Paired):
     def __init__(self, search: _Search) -> None:
         super().__init__(search)
         self.values: dict[Any, tuple[int, list[Any]]] = {}
-        self.budget = _MOST_BYTES
+        self.budget = _MAX_BYTES
 
     def report(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
         parts = [*leaves(value)] if value is not None else [None]

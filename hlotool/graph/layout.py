@@ -17,10 +17,10 @@ from hlotool.graph.options import GraphError
 __all__ = ["Arrangement", "arrange"]
 
 _WIDEST_ROW = 12
-_LONGEST_ROUTE = 8
+_MAX_ROUTE_LENGTH = 8
 """Edges that span more rows are drawn straight; more bends would not make them easier to follow."""
 _ITERATIONS = 24
-_FEWEST_FOR_LIBRARY = 3
+_MIN_FOR_LIBRARY = 3
 _HALF_LANE = 0.125
 """Half of the minimum distance between the bends of two edges, in columns."""
 _STEPS = 64
@@ -99,14 +99,14 @@ class _Shelves:
 
 def _arrange_connected(count: int, edges: Sequence[tuple[int, int]]) -> Arrangement:
     rows = _narrowed(_rows(count, edges), edges)
-    if count < _FEWEST_FOR_LIBRARY:
+    if count < _MIN_FOR_LIBRARY:
         return Arrangement(rows, [0.0] * count, {})
     layers = list(rows)
     links: list[tuple[int, int]] = []
     routes: dict[tuple[int, int], range] = {}
     for a, b in edges:
         span = rows[b] - rows[a]
-        if span > _LONGEST_ROUTE:
+        if span > _MAX_ROUTE_LENGTH:
             continue
         between = range(len(layers), len(layers) + span - 1)
         layers += range(rows[a] + 1, rows[b])

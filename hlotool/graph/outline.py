@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hlotool.graph.groups import Group, make_group
 from hlotool.graph.ordering import in_order
-from hlotool.graph.repeats import MOST_ITEMS, divided
+from hlotool.graph.repeats import MAX_ITEMS, divided
 from hlotool.graph.scopes import grouped_by_scope
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import CONVERTS, MOVES, RETURNS, RUNS_COMPUTATIONS
@@ -37,7 +37,7 @@ class Outline:
     def group_of_some(self, title: str, instructions: Sequence[Instruction]) -> Group:
         """Returns a group of some instructions of a computation, divided if there are many."""
         shown = self.shown(instructions)
-        items: Sequence[Instruction | Group] = shown if len(shown) <= _MOST_UNGROUPED else grouped_by_scope(shown)
+        items: Sequence[Instruction | Group] = shown if len(shown) <= _MAX_UNGROUPED else grouped_by_scope(shown)
         return make_group(title, "computation", _divided_inside(items))
 
     def shown(self, instructions: Sequence[Instruction]) -> Sequence[Instruction]:
@@ -49,7 +49,7 @@ class Outline:
         return [] if _SHOWN_INSIDE.isdisjoint(x.op.traits) else [self.group_of(called) for called in x.called]
 
 
-_MOST_UNGROUPED = 24
+_MAX_UNGROUPED = 24
 """Up to this many instructions are easier to read without groups."""
 
 
@@ -75,5 +75,5 @@ def _divided_inside(items: Sequence[Instruction | Group]) -> list[Instruction | 
     for group in reversed(order):
         inner: list[Instruction | Group] = [final[item] if isinstance(item, Group) else item for item in group.items]
         ordered = in_order(inner)
-        final[group] = make_group(group.title, group.kind, ordered if len(inner) <= MOST_ITEMS else divided(ordered))
+        final[group] = make_group(group.title, group.kind, ordered if len(inner) <= MAX_ITEMS else divided(ordered))
     return list(final[root].items)

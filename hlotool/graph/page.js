@@ -4,7 +4,7 @@ const byId = id => document.getElementById(id);
 const canvas = byId("canvas"), context = canvas.getContext("2d"), search = byId("search"), colorChoice = byId("color");
 const structure = structureOf(data);
 const { instructions, groups } = data;
-const MOST_RESULTS = 100, MOST_OPCODES = 12, MOST_ROWS = 30, MOST_CHILDREN = 5, DEEPEST = 6, LEAST_SHARE = 0.04, LEAST_SHOWN = 0.01, MOST_LAYERS = 2, LEAST_OPEN = 0.012, TEXT_FROM = 0.42, LARGEST_SCALE = 3, READABLE = 0.5;
+const MAX_RESULTS = 100, MAX_OPCODES = 12, MAX_ROWS = 30, MAX_CHILDREN = 5, DEEPEST = 6, MIN_SHARE = 0.04, MIN_SHOWN = 0.01, MAX_LAYERS = 2, MIN_OPEN = 0.012, TEXT_FROM = 0.42, MAX_SCALE = 3, READABLE = 0.5;
 let root = data.root, open = openAtFirst(structure, root, data.expand);
 let layout = null, scale = 1, shiftX = 0, shiftY = 0, selected = null, found = new Set(), colors = new Map(), isWaiting = false, isStarted = false;
 
@@ -237,7 +237,7 @@ function drawMarks(boxes) {
 // ---- moving --------------------------------------------------------------------------------------------------------
 
 function zoom(factor, x, y) {
-  const next = Math.min(Math.max(scale * factor, 0.002), LARGEST_SCALE);
+  const next = Math.min(Math.max(scale * factor, 0.002), MAX_SCALE);
   shiftX = x - (x - shiftX) * next / scale;
   shiftY = y - (y - shiftY) * next / scale;
   scale = next;
@@ -387,8 +387,8 @@ function itemButton(item, share, amount) {
 
 function list(title, items) {
   if (!items.length) return [];
-  const nodes = items.slice(0, MOST_RESULTS).map(item => itemButton(item));
-  const rest = items.length > MOST_RESULTS ? [element("p", "faint", "and " + (items.length - MOST_RESULTS).toLocaleString("en") + " more")] : [];
+  const nodes = items.slice(0, MAX_RESULTS).map(item => itemButton(item));
+  const rest = items.length > MAX_RESULTS ? [element("p", "faint", "and " + (items.length - MAX_RESULTS).toLocaleString("en") + " more")] : [];
   return [element("h2", "", title + " (" + items.length.toLocaleString("en") + ")"), ...nodes, ...rest];
 }
 
@@ -422,7 +422,7 @@ function actions(box) {
 }
 
 function groupDetails(box) {
-  const members = structure.members(box.group), numbers = frequencies(members, "opcode").slice(0, MOST_OPCODES);
+  const members = structure.members(box.group), numbers = frequencies(members, "opcode").slice(0, MAX_OPCODES);
   const text = counted(members.length, "instruction") + ": " + numbers.map(([opcode, number]) => number + " " + data.opcodes[opcode]).join(", ");
   const callers = structure.callers.get(box.group) || [];
   return [element("h3", "", groups.title[box.group]), element("p", "faint", text), actions(box), ...list("Called by", callers)];
@@ -452,10 +452,10 @@ function showHeaviest() {
     if (inside.length === 1 && inside[0] < 0) inside = groups.items[-1 - inside[0]];
     const sum = inside.reduce((sum, item) => sum + amount(item), 0) || 1;
     const rows = inside.map(item => ({ item, share: share * amount(item) / sum, depth }));
-    return rows.filter(row => row.share > least * share && row.share >= (least ? LEAST_SHOWN : 0)).sort((a, b) => b.share - a.share).slice(0, most);
+    return rows.filter(row => row.share > least * share && row.share >= (least ? MIN_SHOWN : 0)).sort((a, b) => b.share - a.share).slice(0, most);
   };
-  const nodes = [], stack = heaviest([...insideOf(structure, box)], 1, 0, MOST_CHILDREN, LEAST_SHARE).reverse();
-  while (stack.length && nodes.length < MOST_ROWS) {
+  const nodes = [], stack = heaviest([...insideOf(structure, box)], 1, 0, MAX_CHILDREN, MIN_SHARE).reverse();
+  while (stack.length && nodes.length < MAX_ROWS) {
     const row = stack.pop(), { item, share, depth } = row;
     const node = itemButton(item, share, share * total);
     node.style.paddingLeft = 6 + 12 * depth + "px";
@@ -463,8 +463,8 @@ function showHeaviest() {
     const inside = insideOf(structure, { group: item < 0 ? -1 - item : -1, instruction: item });
     // The largest layers represent the other layers.
     const isLayers = item < 0 && groups.kind[-1 - item] === "layers";
-    if (depth < DEEPEST && share >= LEAST_OPEN) stack.push(...(isLayers
-      ? heaviest([...inside], share, depth + 1, MOST_LAYERS, 0) : heaviest([...inside], share, depth + 1, MOST_CHILDREN, LEAST_SHARE)).reverse());
+    if (depth < DEEPEST && share >= MIN_OPEN) stack.push(...(isLayers
+      ? heaviest([...inside], share, depth + 1, MAX_LAYERS, 0) : heaviest([...inside], share, depth + 1, MAX_CHILDREN, MIN_SHARE)).reverse());
   }
   const title = "Most " + measure() + " in " + linesOf(structure, box)[0] + (total ? ": " + shownAmount(total) : "");
   byId("heaviest").replaceChildren(...(nodes.length ? [element("h2", "", title), ...nodes] : []));

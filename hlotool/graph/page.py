@@ -23,7 +23,7 @@ from hlotool.graph.labels import group_lines, instruction_lines
 from hlotool.graph.options import COLORINGS, GraphOptions
 from hlotool.graph.outline import Outline
 from hlotool.graph.painting import Facts
-from hlotool.graph.picture import AUTO_BOXES, FEWEST_WITHOUT_LAYERS, RANKS
+from hlotool.graph.picture import AUTO_BOXES, MIN_WITHOUT_LAYERS, RANKS
 from hlotool.graph.placing import GAP_X, GAP_Y
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.text.print.instruction import InstructionWriter
@@ -32,8 +32,8 @@ from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["page"]
 
-_LONGEST_TEXT = 1_500
-_MOST_BOXES = 60_000
+_MAX_TEXT_LENGTH = 1_500
+_MAX_BOXES = 60_000
 """The maximum number of boxes if all are open; larger pictures do not pan or zoom smoothly."""
 _METRICS = {
     "character": CHARACTER_WIDTH, "line": LINE_HEIGHT, "margin": TEXT_MARGIN, "padding": PADDING, "header": HEADER, "gapX": GAP_X, "gapY": GAP_Y,
@@ -91,8 +91,8 @@ class _Data:
             "color": options.color_by,
             "expand": options.expand,
             "autoBoxes": AUTO_BOXES,
-            "fewBoxes": FEWEST_WITHOUT_LAYERS,
-            "mostBoxes": _MOST_BOXES,
+            "fewBoxes": MIN_WITHOUT_LAYERS,
+            "mostBoxes": _MAX_BOXES,
             "ranks": RANKS,
             "root": self.groups[root],
             "named": [self.instructions[x] for x in named if x in self.instructions],
@@ -185,7 +185,7 @@ class _Data:
         writer = InstructionWriter.with_own_names(self.module, options)
         roots = {computation.root for computation in self.module.computations}
         texts = (writer.write(x, is_root=x in roots, level=0) for x in self.instructions)
-        return [text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…" for text in texts]
+        return [text if len(text) <= _MAX_TEXT_LENGTH else f"{text[:_MAX_TEXT_LENGTH]}…" for text in texts]
 
 
 def _scope(x: Instruction) -> str:

@@ -17,7 +17,7 @@ from hlotool.text.print.stack_frames import source_line
 __all__ = ["Facts", "Paint", "paint"]
 
 _GROUP = "#eef1f5"
-_MOST_SOURCES = 8
+_MAX_SOURCES = 8
 
 
 class Facts:
@@ -62,7 +62,7 @@ def paint(picture: Picture, module: Module, color_by: str) -> Paint:
 
 def _by_source(picture: Picture, facts: Facts) -> Paint:
     files = [_source(box, facts) for box in picture.boxes]
-    present = list(dict.fromkeys(file for file in files if file))[:_MOST_SOURCES]
+    present = list(dict.fromkeys(file for file in files if file))[:_MAX_SOURCES]
     legend = [(source_color(file), cut(file.rpartition("/")[2])) for file in present]
     return Paint([source_color(file) for file in files], [*legend, (NO_SOURCE, "unknown")])
 

@@ -11,11 +11,11 @@ from hlotool.graph.options import GraphError
 from hlotool.graph.outline import Outline
 from hlotool.ir.model import Computation, Instruction
 
-__all__ = ["AUTO_BOXES", "FEWEST_WITHOUT_LAYERS", "MOST_BOXES", "RANKS", "Box", "Edge", "Picture", "make_picture"]
+__all__ = ["AUTO_BOXES", "MAX_BOXES", "MIN_WITHOUT_LAYERS", "RANKS", "Box", "Edge", "Picture", "make_picture"]
 
 AUTO_BOXES = 100
 """With the expansion "auto", a group is opened only if at most this many closed boxes result."""
-MOST_BOXES = 200_000
+MAX_BOXES = 200_000
 """The maximum number of closed boxes in a picture. A computation is shown once per call."""
 
 
@@ -82,8 +82,8 @@ def make_picture(group: Group, outline: Outline, expand: str, named: frozenset[I
             continue
         box.is_open = True
         closed += len(inside) - 1
-        if closed > MOST_BOXES:
-            raise GraphError(f"the picture has more than {MOST_BOXES:,} boxes; leave groups closed, or choose a part")
+        if closed > MAX_BOXES:
+            raise GraphError(f"the picture has more than {MAX_BOXES:,} boxes; leave groups closed, or choose a part")
         for item in inside:
             child = Box(len(boxes), item, box)
             box.children.append(child)
@@ -94,7 +94,7 @@ def make_picture(group: Group, outline: Outline, expand: str, named: frozenset[I
 
 RANKS = {"part": 1, "layers": 2}
 """The ranks of groups by kind. Groups of higher rank are opened later; other boxes have rank 0."""
-FEWEST_WITHOUT_LAYERS = 30
+MIN_WITHOUT_LAYERS = 30
 """Layers are opened only up to this number of closed boxes."""
 
 
@@ -107,7 +107,7 @@ def _opens(box: Box, boxes: int, expand: str) -> bool:
     if expand != "auto":
         return expand == "all"
     is_layer = box.parent is not None and isinstance(box.parent.item, Group) and box.parent.item.kind == "layers"
-    return boxes <= (FEWEST_WITHOUT_LAYERS if is_layer or _rank(box) == 2 else AUTO_BOXES)
+    return boxes <= (MIN_WITHOUT_LAYERS if is_layer or _rank(box) == 2 else AUTO_BOXES)
 
 
 class _Edges:

@@ -11,7 +11,7 @@ from hlotool.graph.svg import size_of_svg, svg
 
 __all__ = ["png"]
 
-_MOST_PIXELS = 60_000_000
+_MAX_PIXELS = 60_000_000
 """Image viewers fail on images with many more pixels, and rendering takes four bytes per pixel."""
 _ZOOM = 2
 
@@ -27,10 +27,10 @@ def png(picture: Picture, paint: Paint) -> bytes:
         raise GraphError("the format png needs the package resvg-py: pip install 'hlotool[graph]'; svg does not need it") from error
     text = svg(picture, paint)
     width, height = size_of_svg(text)
-    if width * height > _MOST_PIXELS:
+    if width * height > _MAX_PIXELS:
         raise GraphError(
             f"a picture of {width:,} by {height:,} pixels is too large for png; use the format svg or html,"
             " or show less with --expand auto, --computation, --around or --path"
         )
-    zoom = _ZOOM if width * height * _ZOOM**2 <= _MOST_PIXELS else 1
+    zoom = _ZOOM if width * height * _ZOOM**2 <= _MAX_PIXELS else 1
     return bytes(resvg.svg_to_bytes(svg_string=text, zoom=zoom))

@@ -11,20 +11,20 @@ from hlotool.graph.scopes import without_number
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import CONTROL_FLOW
 
-__all__ = ["MOST_ITEMS", "divided"]
+__all__ = ["MAX_ITEMS", "divided"]
 
 Item = Instruction | Group
 
-MOST_ITEMS = 160
+MAX_ITEMS = 160
 """The maximum number of items in a group; larger groups are hard to view and slow to lay out."""
-_FEWEST_LAYERS = 3
-_LEAST_REGULAR = 0.5
+_MIN_LAYERS = 3
+_MIN_REGULAR = 0.5
 """Minimum ratio of the shortest to the average layer; it rules out random repetitions."""
-_LEAST_COVERED = 0.3
-_SHORTEST_LAYER = 6
-_MOST_LAYERS = 160
-_LONGEST_RUN = 16
-_MOST_SPLICED = 24
+_MIN_COVERED = 0.3
+_MIN_LAYER_LENGTH = 6
+_MAX_LAYERS = 160
+_MAX_RUN_LENGTH = 16
+_MAX_SPLICED = 24
 _AROUND = ("before the layers", "after the layers")
 
 
@@ -42,7 +42,7 @@ def divided(items: Sequence[Item]) -> list[Item]:
     pending = [root]
     while pending:
         group = pending.pop()
-        inner[group] = list(group.items) if len(group.items) <= MOST_ITEMS else _divided_once(group.items)
+        inner[group] = list(group.items) if len(group.items) <= MAX_ITEMS else _divided_once(group.items)
         pending += [item for item in inner[group] if isinstance(item, Group) and item not in given]
     final: dict[Group, Group] = {}
     # In reverse order, inner groups are final before the groups that contain them are built.
@@ -55,7 +55,7 @@ def _spliced(items: list[Item]) -> list[Item]:
     """Replaces small groups before and after the layers with their contents."""
     result: list[Item] = []
     for k, item in enumerate(items):
-        is_short = isinstance(item, Group) and item.title in _AROUND and len(result) + len(item.items) + len(items) - k <= _MOST_SPLICED
+        is_short = isinstance(item, Group) and item.title in _AROUND and len(result) + len(item.items) + len(items) - k <= _MAX_SPLICED
         result += item.items if is_short and isinstance(item, Group) else [item]
     return result
 
@@ -77,7 +77,7 @@ def _divided_once(items: Sequence[Item]) -> list[Item]:
     if any(isinstance(item, Group) for item in items):
         # The existing groups remain visible.
         runs = _with_runs_grouped(items)
-        if len(runs) <= MOST_ITEMS:
+        if len(runs) <= MAX_ITEMS:
             return runs
     starts = _layer_starts([_signature(item) for item in items])
     if not starts:
@@ -117,7 +117,7 @@ def _with_runs_grouped(items: Sequence[Item]) -> list[Item]:
         if isinstance(item, Instruction):
             run.append(item)
             continue
-        result += [make_group(_title(run), "part", run)] if len(run) > _LONGEST_RUN else run
+        result += [make_group(_title(run), "part", run)] if len(run) > _MAX_RUN_LENGTH else run
         run = []
         if item is not None:
             result.append(item)
@@ -132,7 +132,7 @@ def _title(run: Sequence[Instruction]) -> str:
 
 
 def _remainder(title: str, items: Sequence[Item]) -> list[Item]:
-    if len(items) < MOST_ITEMS // 2:
+    if len(items) < MAX_ITEMS // 2:
         return list(items)
     return [make_group(title, "part", items)]
 
@@ -142,7 +142,7 @@ def _parts(items: Sequence[Item]) -> list[Item]:
 
     If there are very many items, the number of items per part grows, not the number of parts.
     """
-    length = MOST_ITEMS if len(items) <= MOST_ITEMS**2 else -(-len(items) // MOST_ITEMS)
+    length = MAX_ITEMS if len(items) <= MAX_ITEMS**2 else -(-len(items) // MAX_ITEMS)
     count = -(-len(items) // length)
     length = -(-len(items) // count)
     return [make_group(f"part {k + 1} of {count}", "part", items[k * length : (k + 1) * length]) for k in range(count)]
@@ -162,7 +162,7 @@ def _layer_starts(signatures: Sequence[Hashable]) -> list[int]:
     weights: Counter[int] = Counter()
     for found in positions.values():
         weights[len(found)] += len(found)
-    candidates = [number for number in weights if _FEWEST_LAYERS <= number <= _MOST_LAYERS]
+    candidates = [number for number in weights if _MIN_LAYERS <= number <= _MAX_LAYERS]
     # Signatures that occur several times per layer also support this number of layers.
     totals = {number: sum(weight for other, weight in weights.items() if other % number == 0) for number in candidates}
     for number in sorted(candidates, key=lambda number: (-totals[number] * number**0.25, number)):
@@ -179,8 +179,8 @@ def _gaps(found: Sequence[int]) -> list[int]:
 def _is_regular(found: Sequence[int], count: int) -> bool:
     gaps = _gaps(found)
     average = sum(gaps) / len(gaps)
-    is_long = average >= _SHORTEST_LAYER and average * len(found) >= _LEAST_COVERED * count
-    return is_long and min(gaps) >= _LEAST_REGULAR * average
+    is_long = average >= _MIN_LAYER_LENGTH and average * len(found) >= _MIN_COVERED * count
+    return is_long and min(gaps) >= _MIN_REGULAR * average
 
 
 def _spread(found: Sequence[int]) -> float:

@@ -20,8 +20,8 @@ Scope = tuple[str, ...]
 _NUMBER = re.compile(r"[0-9]+")
 _FEWEST = 3
 """Scopes with fewer instructions do not get a box of their own."""
-_FEWEST_LAYERS = 3
-_LONGEST_SCOPE = 24
+_MIN_LAYERS = 3
+_MAX_SCOPE_LENGTH = 24
 """The maximum depth of scopes; instructions nested more deeply belong to the last level."""
 
 
@@ -67,7 +67,7 @@ def _scopes(instructions: Sequence[Instruction]) -> dict[Instruction, Scope]:
         scope: Scope = ()
         if text is not None and x.operands:
             if text not in decoded:
-                decoded[text] = tuple(filter(None, decode_metadata(text).op_name.split("/")[:-1]))[:_LONGEST_SCOPE]
+                decoded[text] = tuple(filter(None, decode_metadata(text).op_name.split("/")[:-1]))[:_MAX_SCOPE_LENGTH]
             scope = decoded[text]
         scopes[x] = scope = scope or of_users.get(x, ())
         for operand in x.operands:
@@ -120,7 +120,7 @@ def _with_layers(items: Sequence[Instruction | Group]) -> Sequence[Instruction |
             similar.setdefault(without_number(item.title), []).append(item)
     layers: dict[Group, Group] = {}
     for title, groups in similar.items():
-        if "*" in title and _FEWEST_LAYERS <= len(groups) < len(items):
+        if "*" in title and _MIN_LAYERS <= len(groups) < len(items):
             groups.sort(key=_numbers)
             layers.update(dict.fromkeys(groups, make_group(f"{title}, {len(groups)} layers", "layers", groups)))
     return list(dict.fromkeys(_layer_of(layers, item) for item in items)) if layers else items

@@ -13,7 +13,7 @@ from hlotool.graph.picture import Box, Edge, Picture
 
 __all__ = ["size_of_svg", "svg"]
 
-_MOST_BOXES = 5_000
+_MAX_BOXES = 5_000
 """The maximum number of closed boxes; browsers and image viewers are slow with more elements."""
 _FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 _MARGIN = 16.0
@@ -27,9 +27,9 @@ def svg(picture: Picture, paint: Paint) -> str:
 
     Raises GraphError if the picture has too many boxes, or if igraph is not installed.
     """
-    if picture.closed_boxes > _MOST_BOXES:
+    if picture.closed_boxes > _MAX_BOXES:
         raise GraphError(
-            f"a picture of {picture.closed_boxes:,} boxes is too large for svg and png, which are limited to {_MOST_BOXES:,}; use the html format,"
+            f"a picture of {picture.closed_boxes:,} boxes is too large for svg and png, which are limited to {_MAX_BOXES:,}; use the html format,"
             " or show less with --expand auto, --computation, --around or --path"
         )
     return "\n".join(_lines(picture, paint, draw(picture))) + "\n"

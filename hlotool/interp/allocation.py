@@ -27,7 +27,7 @@ _DATA = 5
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 _NEVER = -1
 
-_LARGEST_REUSED = (32 << 20) - (64 << 10)
+_MAX_REUSED_SIZE = (32 << 20) - (64 << 10)
 """A size just below DEFAULT_MMAP_THRESHOLD_MAX, the maximum size of blocks in glibc's own heap.
 
 The difference leaves space for headers and for rounding up to whole pages.
@@ -56,7 +56,7 @@ def reuse_large_blocks() -> None:
     """
     # Under a memory limit, the allocation may fail.
     with suppress(MemoryError):
-        np.empty(_LARGEST_REUSED, np.uint8)
+        np.empty(_MAX_REUSED_SIZE, np.uint8)
 
 
 @contextmanager

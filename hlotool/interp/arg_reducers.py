@@ -170,7 +170,7 @@ def arg_reducer_of(computation: Computation) -> ArgReducer | None:
     >>> arg_reducer_of(hlotool.parse(text).computations[0])
     ArgReducer(value=0, is_maximum=True, smallest_index=False, first_zero=True, keeps_nans=False)
     """
-    if len(computation.parameters) != 4 or len(computation.instructions) > _MOST_STEPS:
+    if len(computation.parameters) != 4 or len(computation.instructions) > _MAX_STEPS:
         return None
     numbers = {x: k for k, x in enumerate(computation.instructions)}
     return _recognized(tuple(_step(x, numbers) for x in computation.instructions), numbers[computation.root])
@@ -187,7 +187,7 @@ class _Step(NamedTuple):
     is_total_order: bool
 
 
-_MOST_STEPS = 40
+_MAX_STEPS = 40
 
 
 def _step(x: Instruction, numbers: dict[Instruction, int]) -> _Step:

@@ -29,7 +29,7 @@ Sums do not need the transposition, since NumPy is fast at adding rows of 16 or 
 """
 _PARTIAL = 64
 """The number of rows that are added one after the other to form a partial sum."""
-_LONGEST_SUM = 1024
+_MAX_SUM_LENGTH = 1024
 """The maximum length of a sum that is left to `einsum`.
 
 `einsum` uses at least 4 partial sums, so that errors stay below those of 256 additions.
@@ -107,11 +107,11 @@ def long_rows_reduced(ufunc: Any, rows: Array) -> Array:
     """
     length = rows.shape[-1]
     is_sum = ufunc is np.add and rows.dtype.char in "fd" and rows.strides[-1] == rows.itemsize
-    if not is_sum or (length > _LONGEST_SUM and length % _LONGEST_SUM):
+    if not is_sum or (length > _MAX_SUM_LENGTH and length % _MAX_SUM_LENGTH):
         return np.asarray(ufunc.reduce(rows, -1, rows.dtype))
-    if length <= _LONGEST_SUM:
+    if length <= _MAX_SUM_LENGTH:
         return np.asarray(np.einsum("...i->...", rows))
-    parts = np.einsum("...i->...", rows.reshape(*rows.shape[:-1], -1, _LONGEST_SUM))
+    parts = np.einsum("...i->...", rows.reshape(*rows.shape[:-1], -1, _MAX_SUM_LENGTH))
     return np.asarray(np.add.reduce(parts, -1, rows.dtype))
 
 

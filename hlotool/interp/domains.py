@@ -37,7 +37,7 @@ class _Use:
         self.offset = offset
 
 
-_MOST_USES = 1_000
+_MAX_USES = 1_000
 """The maximum number of uses examined per leaf of a parameter, starting with the nearest uses."""
 _SAME_NUMBERS = (MOVES, CONVERTS, RETURNS, STRUCTURAL)
 """Traits of opcodes whose results contain the same numbers as their operands."""
@@ -95,7 +95,7 @@ class _Walk:
         domain = Domain()
         queue = deque([(parameter, leaf, 1.0, 0.0)])
         seen = {(parameter, leaf)}
-        left = _MOST_USES
+        left = _MAX_USES
         while queue and left:
             value, leaf, factor, offset = queue.popleft()
             for user, operand in self._users(value, leaf):

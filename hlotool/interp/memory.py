@@ -32,7 +32,7 @@ _VIEWS = frozenset({VIEW, STRIDED, IDENTITY, STRUCTURAL})
 """Traits of opcodes whose values are views of operands, and take no memory of their own."""
 
 
-_MOST_LISTED = 5
+_MAX_LISTED = 5
 
 
 class LiveValue(Record):
@@ -63,7 +63,7 @@ class Estimate:
     def __init__(self, size: int, at: Instruction | None, largest: Iterable[LiveValue] = ()) -> None:
         self.bytes = size
         self.at = at
-        self.largest = tuple(nlargest(_MOST_LISTED, largest, key=lambda value: value.bytes))
+        self.largest = tuple(nlargest(_MAX_LISTED, largest, key=lambda value: value.bytes))
 
 
 def default_limit() -> int | None:

@@ -101,7 +101,7 @@ class Tracer(Observer):
 
 # ---- NaN and infinities ------------------------------------------------------------------------
 
-_MOST_OPERANDS = 6
+_MAX_OPERANDS = 6
 
 
 class NonfiniteWatch(Observer):
@@ -159,7 +159,7 @@ def _shown_operands(x: Instruction, operands: Sequence[Value], result: Array, in
     An array is described by its element at `index` if it has the result's dimensions, and otherwise
     by its statistics. A scalar is described by its value.
     """
-    for operand, value in list(dict(zip(x.operands, operands, strict=True)).items())[:_MOST_OPERANDS]:
+    for operand, value in list(dict(zip(x.operands, operands, strict=True)).items())[:_MAX_OPERANDS]:
         name = f"'{operand.name}' {operand.shape.text_without_layout[:60]}"
         if not isinstance(value, np.ndarray):
             continue

@@ -21,19 +21,19 @@ from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, tuple_shape
 
 __all__ = [
-    "ELIDED", "MOST_WRITTEN", "Literal", "abbreviated", "decode", "has_nan_or_infinity", "literal_from_bytes", "literal_shape", "splat_bytes",
+    "ELIDED", "MAX_WRITTEN", "Literal", "abbreviated", "decode", "has_nan_or_infinity", "literal_from_bytes", "literal_shape", "splat_bytes",
     "tuple_literal", "value_key",
 ]  # fmt: skip
 
 ELIDED = "{...}"
 """The text of an array whose values are omitted."""
 
-MOST_WRITTEN = 1 << 20
+MAX_WRITTEN = 1 << 20
 """The number of elements above which an array with zeros after the first element is abbreviated."""
 
 # A longer array is hashed by its first elements. The other elements are decoded only to compare two
 # arrays with the same beginning.
-_MOST_HASHED = 1 << 14
+_MAX_HASHED = 1 << 14
 _FIRST_HASHED = 64
 
 
@@ -281,7 +281,7 @@ def _significant(leaf: Literal) -> bytes | str:
 
 def _hashed(leaf: Literal) -> bytes | str:
     """Returns the values to hash: all values of a small array, or the first of a large array."""
-    if leaf.element_count <= _MOST_HASHED or leaf.elided:
+    if leaf.element_count <= _MAX_HASHED or leaf.elided:
         return leaf._significant()
     row = ELEMENT_TYPES[leaf.shape.element_type]
     if leaf.packed is not None:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 from hlotool.literals.data import INDEX_COMMENT, PART_TYPES
 from hlotool.literals.floats import float_digits, unpack_numbers
-from hlotool.literals.literal import ELIDED, MOST_WRITTEN, Literal, abbreviated, decode
+from hlotool.literals.literal import ELIDED, MAX_WRITTEN, Literal, abbreviated, decode
 from hlotool.literals.parse import brace_frame
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
 __all__ = ["literal_text", "xla_literal_text"]
 
 # XLA rejects parts of c64 that exceed the largest f32 before rounding; for f32, it accepts them.
-_LARGEST_PARTS = {f"{sign}3.40282347e+38": f"{sign}3.4028234663852886e+38" for sign in ("", "-")}
+_MAX_PARTS_SIZE = {f"{sign}3.40282347e+38": f"{sign}3.4028234663852886e+38" for sign in ("", "-")}
 _LARGE = 10
 """XLA elides arrays with more elements than this unless it prints large constants."""
 
@@ -82,7 +82,7 @@ def _tuple_text(literal: Literal, write: Callable[[Literal], str]) -> str:
 def _xla_array(literal: Literal) -> str:
     if literal.spelling == ELIDED:
         return ELIDED
-    if literal.element_count > MOST_WRITTEN and literal.is_abbreviated:
+    if literal.element_count > MAX_WRITTEN and literal.is_abbreviated:
         # XLA would write all zeros, but reads the abbreviated text as the same array.
         return _xla_array(abbreviated(literal)).strip("{}")
     if literal.packed is None and _prints_as_written(literal):
@@ -113,7 +113,7 @@ def _from_data(literal: Literal, data: bytes, *, exact: bool) -> str:
         frame_element = "(%s, %s)"
         texts = float_digits(PART_TYPES[element.name], data, exact=exact)
         if exact and element.name == "c64":
-            texts = [_LARGEST_PARTS.get(text, text) for text in texts]
+            texts = [_MAX_PARTS_SIZE.get(text, text) for text in texts]
             if "nan(" in " ".join(texts):
                 texts[1::2] = map(_widened_payload, texts[1::2])
     else:

@@ -41,7 +41,7 @@ MIXED_PRECISION_HINT = "allow mixed precision (--allow-mixed-precision true)"
 
 # Longer paths are truncated, since no reader would follow them to the end.
 _SHOWN_PATH = 12
-_MOST_OPERANDS_SHOWN = 2
+_MAX_OPERANDS_SHOWN = 2
 
 _TYPE_KEPT = frozenset({LAYOUT_KEPT, PRECISION_KEPT})
 
@@ -211,7 +211,7 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
     at = "result" if op.result_code in _BLAMED_WITH_NAME else "shape"
     if where:
         raise Violation(op.result_code, at, f"{where}the result of '{op.name}' is {expected_text}, but {written} is written")
-    inputs = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) <= _MOST_OPERANDS_SHOWN else ""
+    inputs = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) <= _MAX_OPERANDS_SHOWN else ""
     hint = f"write {expected_text}" + (f", or {MIXED_PRECISION_HINT}" if arrays_compatible_up_to_precision(expected, result) else "")
     raise Violation(op.result_code, at, f"'{op.name}'{inputs} gives {expected_text}, but {written} is written", hint)
 

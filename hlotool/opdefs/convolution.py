@@ -34,7 +34,7 @@ __all__ = ["convolution"]
 
 # For larger windows, the count includes the products with padding, since excluding these products
 # takes time proportional to the size of the window.
-_LARGEST_WINDOW = 1 << 16
+_MAX_WINDOW_SIZE = 1 << 16
 
 
 def _work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
@@ -53,7 +53,7 @@ def _work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, A
 def _products(source: int, result: int, window: WindowDimension) -> int:
     """Returns how many pairs of a result index and a window index select a source element."""
     dilation, last = window.base_dilation, (source - 1) * window.base_dilation
-    if window.size > _LARGEST_WINDOW:
+    if window.size > _MAX_WINDOW_SIZE:
         return window.size * max(0, result)
     starts = (k * window.window_dilation - window.padding_low for k in range(window.size))
     return sum(_multiples(start, window.stride, result, dilation, last) for start in starts)

@@ -62,7 +62,7 @@ Bound = tuple[int, bool]
 """The size of a dimension (UNBOUNDED for `?`), and whether the dimension is dynamic."""
 
 _INT64_MAX = (1 << 63) - 1
-_MOST_ELEMENTS = 8
+_MAX_ELEMENTS = 8
 # Attributes whose value is a single dimension number instead of a list.
 _SINGLE_DIMENSIONS = frozenset({"feature_index", "iota_dimension"})
 _WINDOW_KEYS = {"base_dilation": "lhs_dilate", "window_dilation": "rhs_dilate"}
@@ -90,7 +90,7 @@ def brief(shape: Shape) -> str:
     'a tuple of 3 elements'
     """
     elements = shape.elements
-    is_long = shape.is_tuple and (len(elements) > _MOST_ELEMENTS or any(element.is_tuple for element in elements))
+    is_long = shape.is_tuple and (len(elements) > _MAX_ELEMENTS or any(element.is_tuple for element in elements))
     return f"a tuple of {count(len(elements), 'element')}" if is_long else shape.text_without_layout
 
 

@@ -69,13 +69,13 @@ def tuple_(*operands: Shape) -> Shape:
 
 # The search for the intended element covers only the first elements. It is repeated for each user
 # of a tuple, so searching long tuples would take quadratic time.
-_MOST_GUESSED = 64
+_MAX_GUESSED = 64
 
 
 def _verify_element(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     elements, index = operands[0].elements, attributes["index"]
     if not compatible(elements[index], result):
-        meant = [k for k, element in enumerate(elements[:_MOST_GUESSED]) if compatible(element, result)]
+        meant = [k for k, element in enumerate(elements[:_MAX_GUESSED]) if compatible(element, result)]
         hint = f"did you mean index={meant[0]}?" if len(meant) == 1 else None
         where, element, written = difference(elements[index], result)
         raise Violation("T070", "result", f"{where}element {index} of the tuple is {element}, but {written} is written", hint)

@@ -19,7 +19,7 @@ from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["CannotBuildError", "is_short_as_text", "is_writable", "literal_of", "number_literal"]
 
-_MOST_EMPTY_BRACES = 1000
+_MAX_EMPTY_BRACES = 1000
 
 
 class CannotBuildError(HlotoolError):
@@ -63,7 +63,7 @@ def is_short_as_text(shape: Shape) -> bool:
     (True, False)
     """
     sizes = shape.dimensions
-    return 0 not in sizes or prod(sizes[: sizes.index(0)]) <= _MOST_EMPTY_BRACES
+    return 0 not in sizes or prod(sizes[: sizes.index(0)]) <= _MAX_EMPTY_BRACES
 
 
 def is_writable(value: Array | tuple[Any, ...]) -> bool:

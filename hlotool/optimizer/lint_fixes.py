@@ -37,9 +37,9 @@ from hlotool.verifier.suppressions import suppressed
 __all__ = ["rewrite_edits"]
 
 # A fix that exceeded these limits would make the text less readable.
-_MOST_NEW_INSTRUCTIONS = 3
-_LONGEST_LINE = 500
-_MOST_ELEMENTS = 100
+_MAX_NEW_INSTRUCTIONS = 3
+_MAX_LINE_LENGTH = 500
+_MAX_ELEMENTS = 100
 _NAME = re.compile(r"(?P<before>(?s:.*[\s)}\]])?%?)(?P<name>[^\s%(){}\[\],]+)")
 
 
@@ -65,7 +65,7 @@ def _folded(x: Instruction) -> Literal | None:
     Returns None if the value has too many elements, or if it cannot be computed or written.
     """
     literals = [operand.literal for operand in x.operands if operand.literal is not None]
-    if not x.shape.is_array or elements_of(x.shape) > _MOST_ELEMENTS:
+    if not x.shape.is_array or elements_of(x.shape) > _MAX_ELEMENTS:
         return None
     try:
         value = compute(x, [literal_value(literal, RunOptions()) for literal in literals])
@@ -188,7 +188,7 @@ class _Trial:
         """
         start, end = self._span(x, "opcode")[0], self._span(x, "instruction")[1]
         operands = [operand for y in inserted for operand in y.operands if operand not in inserted]
-        if len(inserted) > _MOST_NEW_INSTRUCTIONS or not all(map(self._has_line, operands)) or has_comments(self.text[start:end]):
+        if len(inserted) > _MAX_NEW_INSTRUCTIONS or not all(map(self._has_line, operands)) or has_comments(self.text[start:end]):
             return []
         writer = self._writer(x)
         lines = [writer.write(y, is_root=False, level=0) for y in inserted if y is not new]
@@ -198,7 +198,7 @@ class _Trial:
         first = skip_trivia(self.text, x.start)
         line = self.text.rfind("\n", 0, first) + 1
         indentation = self.text[line:first]
-        if (lines and indentation.strip()) or max(map(len, (*lines, last))) > _LONGEST_LINE:
+        if (lines and indentation.strip()) or max(map(len, (*lines, last))) > _MAX_LINE_LENGTH:
             return []
         line_end = "\r\n" if self.text[line - 2 : line] == "\r\n" else "\n"
         return [Edit(line, line, "".join(f"{indentation}{text}{line_end}" for text in lines))] * bool(lines) + [Edit(start, end, last)]

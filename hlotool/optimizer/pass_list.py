@@ -15,7 +15,7 @@ _EQUALS = re.compile(r"\s*=\s*")
 # The options that every pass takes in braces.
 _OPTIONS = ("max",)
 # Python refuses to parse numbers with thousands of digits.
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 
 
 class PassError(HlotoolError):
@@ -97,7 +97,7 @@ def _rounds(name: str, options: str) -> int | None:
             meant = nearest(key, _OPTIONS)
             hint = f"did you mean '{meant}'?" if meant else f"it takes {', '.join(_OPTIONS)}"
             raise PassError(f"pass '{name}' has no option '{key}'; {hint}")
-        if not value.isdecimal() or len(value) > _MOST_DIGITS:
+        if not value.isdecimal() or len(value) > _MAX_DIGITS:
             raise PassError(f"expected a number of rounds in '{word}' of pass '{name}', found '{value}'")
         rounds = int(value)
     return rounds

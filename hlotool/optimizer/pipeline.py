@@ -79,7 +79,7 @@ PIPELINES: dict[int, tuple[str, ...]] = {
 DEFAULT_LEVEL = 2
 """The level whose pipeline runs if no passes are given."""
 
-_MOST_ROUNDS = 20
+_MAX_ROUNDS = 20
 
 
 def named_pass(name: str) -> Callable[[Pass], Pass]:
@@ -165,7 +165,7 @@ def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObse
     # Most passes reach their own fixed points, so they run again only if another pass has changed
     # something since.
     finished: dict[str, tuple[int, int]] = {}
-    for number in range(1, _MOST_ROUNDS + 1):
+    for number in range(1, _MAX_ROUNDS + 1):
         context.refresh()
         before = context.progress
         for spec, run, has_rules in passes:
@@ -185,7 +185,7 @@ def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObse
                 observer(result, context)
         if context.progress == before:
             return
-    context.report.remarks.append(f"the pipeline was stopped after {_MOST_ROUNDS} rounds")
+    context.report.remarks.append(f"the pipeline was stopped after {_MAX_ROUNDS} rounds")
 
 
 def _is_built_in(run: Pass) -> bool:

@@ -23,13 +23,13 @@ from hlotool.shapes.shape import compatible
 
 __all__ = ["adapt", "refusal", "simplify"]
 
-# The maximum number of rewrites in one run over a computation is _MOST_IN_ANY_CASE, plus
-# _MOST_REWRITES per instruction. Long chains need about ten per instruction.
-_MOST_REWRITES = 20
-_MOST_IN_ANY_CASE = 100
+# The maximum number of rewrites in one run over a computation is _MAX_IN_ANY_CASE, plus
+# _MAX_REWRITES per instruction. Long chains need about ten per instruction.
+_MAX_REWRITES = 20
+_MAX_IN_ANY_CASE = 100
 _FEW_USERS = 16
 # The candidate rules for instructions with more operands are not cached.
-_MOST_OPERANDS = 3
+_MAX_OPERANDS = 3
 
 _Candidate = tuple[Rule, Callable[[Instruction, PatternRewriter], Instruction | None], RuleStatistics]
 
@@ -160,7 +160,7 @@ class _Simplifier:
         self.fired.clear()
         if self.report.is_exhausted:
             return
-        most = self.report.count + _MOST_IN_ANY_CASE + _MOST_REWRITES * len(instructions)
+        most = self.report.count + _MAX_IN_ANY_CASE + _MAX_REWRITES * len(instructions)
         self.queue.extend(instructions)
         self.waiting.update(instructions)
         queue, waiting, rewriter, table, visited = self.queue, self.waiting, self.rewriter, self.table, self.visited
@@ -189,7 +189,7 @@ class _Simplifier:
         candidates = self.candidates.get(key)
         if candidates is None:
             candidates = [row for row in self.table[x.op] if not row[0].operands or not row[0].operands.isdisjoint(operands)]
-            if len(operands) <= _MOST_OPERANDS:
+            if len(operands) <= _MAX_OPERANDS:
                 self.candidates[key] = candidates
         return candidates
 

@@ -28,7 +28,7 @@ from hlotool.record import replace
 __all__ = ["UnknownInstructionError", "explain_why_not"]
 
 # Longer lists of names end with the number of omitted names.
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 
 
 class UnknownInstructionError(HlotoolError):
@@ -197,5 +197,5 @@ def _why_not_folded(x: Instruction) -> str:
 
 def _names(instructions: Sequence[Instruction]) -> str:
     names = [f"'{x.name}'" for x in dict.fromkeys(instructions)]
-    shown, more = ", ".join(names[:_MOST_NAMES]), len(names) - _MOST_NAMES
+    shown, more = ", ".join(names[:_MAX_NAMES]), len(names) - _MAX_NAMES
     return shown if more <= 0 else f"{shown} and {counted(more, 'other')}"

@@ -39,12 +39,12 @@ KINDS = (Kind.QuickFix, Kind.RefactorInline, Kind.RefactorExtract, Kind.Refactor
 _DID_YOU_MEAN = re.compile(r"did you mean '(?P<word>[^']+)'\?")
 _QUOTED = re.compile(r"'(?P<word>[^']+)'")
 # The maximum number of findings in a selection for which fixes are tried.
-_MOST_FIXED = 20
+_MAX_FIXED = 20
 _DEAD = ("W001", "W003")
 # The maximum number of selected instructions whose attributes are examined.
-_MOST_SORTED = 500
+_MAX_SORTED = 500
 # In characters. Computing the edits of refactorings takes seconds in longer documents.
-_MOST_AT_ONCE = 100_000
+_MAX_AT_ONCE = 100_000
 
 
 class ActionRequest(NamedTuple):
@@ -70,7 +70,7 @@ def actions(document: Document, area: types.Range, context: types.CodeActionCont
         return found
     complete = []
     for action in found:
-        if action.edit is None and context.only is None and len(document.text) > _MOST_AT_ONCE:
+        if action.edit is None and context.only is None and len(document.text) > _MAX_AT_ONCE:
             # Editors request actions whenever the cursor moves. An editor that cannot request edits
             # later gets this action only when it requests actions of this kind.
             continue
@@ -95,7 +95,7 @@ def _is_of(kind: str, wanted: str) -> bool:
 
 def _fixes(document: Document, area: types.Range, request: ActionRequest) -> Iterator[types.CodeAction]:
     low, high = document.lines.span(area)
-    near = [f for f in request.findings if _touches(f, low, high)][:_MOST_FIXED]
+    near = [f for f in request.findings if _touches(f, low, high)][:_MAX_FIXED]
     for finding in near:
         (shown,) = reported(document, [finding])
         for title, edits, is_safe in _edits_for(finding):
@@ -177,7 +177,7 @@ def _refactorings(document: Document, area: types.Range, request: ActionRequest)
         yield _later(document, f"Inline '{chosen[0].name}'", Kind.RefactorInline, "inline", area)
     if area.start != area.end and any(x.op.name != "parameter" for x in chosen):
         yield _later(document, "Extract into a computation", Kind.RefactorExtract, "extract", area)
-    if not all(_are_attributes_sorted(module.source.text, x) for x in chosen[:_MOST_SORTED]):
+    if not all(_are_attributes_sorted(module.source.text, x) for x in chosen[:_MAX_SORTED]):
         yield _later(document, "Sort attributes as XLA does", Kind.RefactorRewrite, "sort", area)
 
 

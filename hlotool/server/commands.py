@@ -21,10 +21,10 @@ from hlotool.server.lenses import DIFF, GRAPH, RUN, SHOW_GRAPH, previous_dump
 __all__ = ["COMMANDS", "Command", "Invocation", "beginning", "execute", "page_file", "position_of"]
 
 _TIMEOUT = 60.0
-_LONGEST_OUTPUT = 20_000
+_MAX_OUTPUT_LENGTH = 20_000
 # Limits for a message: the number of lines, and the number of characters in each.
-_MOST_LINES = 10
-_LONGEST_LINE = 200
+_MAX_LINES = 10
+_MAX_LINE_LENGTH = 200
 
 
 class Invocation(NamedTuple):
@@ -118,7 +118,7 @@ async def execute(invocation: Invocation, *, gives_page: bool = False) -> str:
     if gives_page and process.returncode:
         raise HlotoolError(errors.decode("utf-8", "replace").strip() or f"hlotool ended with {process.returncode}")
     text = output.decode("utf-8", "replace")
-    return text if gives_page or len(text) <= _LONGEST_OUTPUT else f"{text[:_LONGEST_OUTPUT]}\n..."
+    return text if gives_page or len(text) <= _MAX_OUTPUT_LENGTH else f"{text[:_MAX_OUTPUT_LENGTH]}\n..."
 
 
 def beginning(output: str) -> str:
@@ -130,8 +130,8 @@ def beginning(output: str) -> str:
     'hlotool: random values (seed 0) for x\\noutput  f32[]  3.5'
     """
     lines = output.splitlines()
-    shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..." for line in lines[:_MOST_LINES]]
-    return "\n".join(shown if len(lines) <= _MOST_LINES else [*shown, "... (the log of the language server has the full output)"])
+    shown = [line if len(line) <= _MAX_LINE_LENGTH else f"{line[:_MAX_LINE_LENGTH]}..." for line in lines[:_MAX_LINES]]
+    return "\n".join(shown if len(lines) <= _MAX_LINES else [*shown, "... (the log of the language server has the full output)"])
 
 
 def page_file(page: str, folder: Path) -> str:

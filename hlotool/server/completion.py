@@ -27,7 +27,7 @@ from hlotool.verifier.suppressions import VERBS
 
 __all__ = ["complete", "described"]
 
-_MOST_NAMES = 200
+_MAX_NAMES = 200
 _CODES = re.compile(r"hlotool:\s*[a-z\-]+\[(?:[^\]]*,)?\s*(?P<word>[A-Za-z0-9\-]*)\Z")
 _VERB = re.compile(r"hlotool:\s*(?P<word>[a-z\-]*)\Z")
 # Matches the first character of the example in the description of an attribute. This character
@@ -46,8 +46,8 @@ def complete(document: Document, position: types.Position, *, with_snippets: boo
     offset = document.lines.offset(position)
     statement = statement_before(document.text, offset)
     make = _MAKERS.get(statement.phase)
-    items = list(islice(make(document, statement, offset, with_snippets), 2 * _MOST_NAMES)) if make is not None else []
-    return types.CompletionList(len(items) >= _MOST_NAMES, [_placed(document, statement, offset, item) for item in items])
+    items = list(islice(make(document, statement, offset, with_snippets), 2 * _MAX_NAMES)) if make is not None else []
+    return types.CompletionList(len(items) >= _MAX_NAMES, [_placed(document, statement, offset, item) for item in items])
 
 
 def _placed(document: Document, statement: Statement, offset: int, item: types.CompletionItem) -> types.CompletionItem:
@@ -129,7 +129,7 @@ def _operands(document: Document, statement: Statement, offset: int, with_snippe
     operands = [by_name.get(name) for name in statement.operands]
     fits = _fitting(statement.op, operands)
     for k, x in enumerate(reversed(found)):
-        if k >= _MOST_NAMES and not x.name.startswith(statement.word):
+        if k >= _MAX_NAMES and not x.name.startswith(statement.word):
             continue
         yield _name(x.name, f"{brief(x.shape)} {x.op.name}", Kinds.Variable, k, is_likely=fits(x))
 
@@ -205,7 +205,7 @@ def _values(document: Document, statement: Statement, offset: int, with_snippets
         yield from _computations(document, offset)
     elif spec.kind == "Names":
         found = _scope(document, statement, offset)
-        yield from (_name(x.name, x.op.name, Kinds.Variable, k) for k, x in enumerate(reversed(found[-_MOST_NAMES:])))
+        yield from (_name(x.name, x.op.name, Kinds.Variable, k) for k, x in enumerate(reversed(found[-_MAX_NAMES:])))
     else:
         words = ENUMS[spec.kind].words if spec.kind in ENUMS else _WORDS.get(spec.kind, ())
         yield from (types.CompletionItem(word, kind=Kinds.EnumMember, sort_text=f"{k:03}") for k, word in enumerate(words))
@@ -222,7 +222,7 @@ def _computations(document: Document, offset: int) -> Iterator[types.CompletionI
     if module is None:
         return
     before = [c for c in module.module.computations if c.start >= 0 and c.end <= offset_in_text - module.start]
-    for k, computation in enumerate(reversed(before[-_MOST_NAMES:])):
+    for k, computation in enumerate(reversed(before[-_MAX_NAMES:])):
         yield _name(computation.name, signature_text(computation), Kinds.Function, k)
 
 

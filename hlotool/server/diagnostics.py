@@ -35,7 +35,7 @@ _TAGS = {
 }
 _LOCATION_IN_NOTE = re.compile(r"\bat (?P<line>[0-9]+):(?P<column>[0-9]+)(?![0-9])")
 # No one reads more findings than this, and more of them would slow down editors.
-_MOST_FINDINGS = 1000
+_MAX_FINDINGS = 1000
 
 
 class Finding(NamedTuple):
@@ -93,9 +93,9 @@ def reported(document: Document, findings: Sequence[Finding]) -> list[types.Diag
     Each diagnostic has its notes as related information, tags, and a link to the documentation of
     its rule.
     """
-    shown = [_diagnostic(document, finding) for finding in findings[:_MOST_FINDINGS]]
-    if len(findings) > _MOST_FINDINGS:
-        message = f"findings not shown: {len(findings) - _MOST_FINDINGS:,}; hlotool verify lists them all"
+    shown = [_diagnostic(document, finding) for finding in findings[:_MAX_FINDINGS]]
+    if len(findings) > _MAX_FINDINGS:
+        message = f"findings not shown: {len(findings) - _MAX_FINDINGS:,}; hlotool verify lists them all"
         shown.append(types.Diagnostic(document.lines.range(0, 0), message, types.DiagnosticSeverity.Information, source=_SOURCE))
     return shown
 
@@ -135,7 +135,7 @@ def faded(document: Document, findings: Sequence[Finding]) -> list[types.Diagnos
     ["see 'a'"]
     """
     hints = (hint for finding in findings for hint in _faded(document, finding))
-    return list(islice(hints, _MOST_FINDINGS))
+    return list(islice(hints, _MAX_FINDINGS))
 
 
 def _faded(document: Document, finding: Finding) -> Iterator[types.Diagnostic]:

@@ -36,10 +36,10 @@ __all__ = ["Document", "ModuleText", "path_of"]
 _UNREADABLE = re.compile("[\ud800-\udfff]")
 _UNREADABLE_AT_START = "\ufeff"
 # In characters. Reading a smaller document takes no noticeable time.
-_LEAST_SHIFTED = 300_000
+_MIN_SHIFTED = 300_000
 # Stored values of deleted parts accumulate. After this many versions, the document is read from
 # scratch.
-_MOST_VERSIONS = 200
+_MAX_VERSIONS = 200
 Node = TypeVar("Node", Instruction, Computation)
 _start_and_end = attrgetter("start", "end")
 
@@ -222,7 +222,7 @@ class Document:
         if not text.isascii():
             text = _UNREADABLE.sub("\ufffd", text)
         self.text = " " + text[1:] if text.startswith(_UNREADABLE_AT_START) else text
-        self.age: int = previous.age + 1 if previous is not None and previous.age < _MOST_VERSIONS else 0
+        self.age: int = previous.age + 1 if previous is not None and previous.age < _MAX_VERSIONS else 0
         # The last version whose modules have been read, and the range that changed since then.
         self._base: Document | None = None if previous is None else previous if previous.is_read else previous._base
         self._edited_range: EditedRange | None = None
@@ -275,7 +275,7 @@ class Document:
         been read. It has the positions of the current version, but its own offsets;
         `offset_in_text` converts current offsets to its own.
         """
-        if self.is_read or self._base is None or self._edited_range is None or len(self.text) < _LEAST_SHIFTED:
+        if self.is_read or self._base is None or self._edited_range is None or len(self.text) < _MIN_SHIFTED:
             return self
         return _Shifted(self, self._base, self._edited_range)
 

@@ -19,7 +19,7 @@ _LENGTH = re.compile(rb"Content-Length:[ \t]*+(\d{1,18})[ \t]*+\r?\n\Z", re.IGNO
 _HTTP = re.compile(rb"[A-Z]+ \S+ HTTP/[0-9.]+\r?\n\Z")
 # In bytes. Documents are at most 400 MB long, and escapes make them longer.
 _LARGEST = 2 << 30
-_LONGEST_LINE = 1 << 20
+_MAX_LINE_LENGTH = 1 << 20
 _NOT_VALID = b"not a message"
 
 
@@ -39,7 +39,7 @@ class MessageReader:
         if self.lines:
             return self.lines.pop()
         size, is_header = -1, False
-        while line := self.stream.readline(_LONGEST_LINE):
+        while line := self.stream.readline(_MAX_LINE_LENGTH):
             if _HTTP.search(line):
                 return b""
             if line.strip():

@@ -22,9 +22,9 @@ from hlotool.text.source.part_names import PartName
 __all__ = ["hints"]
 
 # Sizes of smaller results are rarely of interest.
-_LEAST_BYTES = 1 << 20
+_MIN_BYTES = 1 << 20
 # More names of operands than this would hide the instruction.
-_MOST_OPERANDS = 8
+_MAX_OPERANDS = 8
 _PLAIN_NAMES = frozenset({"lhs", "rhs", "operand", "input"})
 _SHAPE, _OPCODE = PartName("shape"), PartName("opcode")
 
@@ -60,10 +60,10 @@ def _of(module: ModuleText, x: Instruction) -> Iterator[tuple[int, str, types.In
         return
     if shape == opcode:
         yield opcode[0], brief(x.shape), kinds.Type, True
-    elif (size := bytes_of(x.shape)) >= _LEAST_BYTES:
+    elif (size := bytes_of(x.shape)) >= _MIN_BYTES:
         yield shape[1], format_bytes(size), kinds.Type, False
     names = x.op.operands
-    if not x.op.variadic and 1 < len(names) <= _MOST_OPERANDS and not _PLAIN_NAMES.issuperset(names):
+    if not x.op.variadic and 1 < len(names) <= _MAX_OPERANDS and not _PLAIN_NAMES.issuperset(names):
         for number, name in enumerate(names[: len(x.operands)]):
             start, _ = operand_span(text, x, number)
             yield start - text.startswith("%", start - 1), f"{name}:", kinds.Parameter, True

@@ -27,9 +27,9 @@ from hlotool.verifier.markdown import op_markdown, plain
 
 __all__ = ["hover", "shape_with_size"]
 
-_LONGEST_VALUE = 200
-_MOST_USERS = 8
-_MOST_CALLERS = 8
+_MAX_VALUE_LENGTH = 200
+_MAX_USERS = 8
+_MAX_CALLERS = 8
 
 
 def hover(document: Document, position: types.Position) -> types.Hover | None:
@@ -107,15 +107,15 @@ def _value(x: Instruction) -> Iterator[str]:
 
 
 def _shortened(text: str) -> str:
-    text = " ".join(text[: 4 * _LONGEST_VALUE].split()).replace("`", "'")
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+    text = " ".join(text[: 4 * _MAX_VALUE_LENGTH].split()).replace("`", "'")
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[:_MAX_VALUE_LENGTH]}..."
 
 
 def _users(module: ModuleText, computation: Computation, x: Instruction) -> Iterator[str]:
     users = module.users[computation].get(x, [])
-    names = [f"`{user.name}`" for user in users[:_MOST_USERS]]
-    if len(users) > _MOST_USERS:
-        names.append(f"{len(users) - _MOST_USERS:,} others")
+    names = [f"`{user.name}`" for user in users[:_MAX_USERS]]
+    if len(users) > _MAX_USERS:
+        names.append(f"{len(users) - _MAX_USERS:,} others")
     if names:
         yield f"used by {', '.join(names)}"
     elif x is not computation.root:
@@ -164,7 +164,7 @@ def _shape(x: Instruction) -> Iterator[str]:
     yield f"`{_shortened(x.shape.text)}`"
     yield from _size(x.shape)
     if x.shape.is_tuple:
-        yield "\n".join(f"- {k}: {shape_with_size(element)}" for k, element in enumerate(x.shape.elements[:_MOST_USERS]))
+        yield "\n".join(f"- {k}: {shape_with_size(element)}" for k, element in enumerate(x.shape.elements[:_MAX_USERS]))
     try:
         inferred = inferred_shape(x.op, [operand.shape for operand in x.operands], x.attributes)
     except (Violation, TypeError, IndexError, ValueError, AttributeError):
@@ -193,8 +193,8 @@ def _computation(module: ModuleText, computation: Computation) -> str:
     lines = [f"**{plain(computation.name)}**, {what}", "", f"```hlo\n{signature_text(computation)}\n```", ""]
     lines.append(f"- {count(len(computation.instructions), 'instruction')}")
     if calls:
-        names = ", ".join(f"`{x.name}`" for _, x in calls[:_MOST_CALLERS])
-        lines.append(f"- called by {names}" + (f" and {len(calls) - _MOST_CALLERS:,} others" if len(calls) > _MOST_CALLERS else ""))
+        names = ", ".join(f"`{x.name}`" for _, x in calls[:_MAX_CALLERS])
+        lines.append(f"- called by {names}" + (f" and {len(calls) - _MAX_CALLERS:,} others" if len(calls) > _MAX_CALLERS else ""))
     elif computation is not module.module.entry:
         lines.append("- never called")
     return "\n".join(lines)

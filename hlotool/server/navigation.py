@@ -28,7 +28,7 @@ __all__ = [
 
 _CHANNEL = "channel_id"
 # The maximum number of links. No one would follow more in one document.
-_MOST_LINKS = 2000
+_MAX_LINKS = 2000
 
 
 def definition(document: Document, position: types.Position) -> types.Location | None:
@@ -221,6 +221,6 @@ def links(document: Document) -> list[types.DocumentLink]:
             if uri is not None:
                 span = locate(text, x.start, x.end, PartName("metadata", is_value=True))
                 found.append(types.DocumentLink(document.range(module, *span), uri, f"{location[0]}:{location[1]}"))
-            if len(found) == _MOST_LINKS:
+            if len(found) == _MAX_LINKS:
                 return found
     return found

@@ -25,7 +25,7 @@ Target = Instruction | Computation
 _NAME, _SHAPE, _OPCODE = PartName("name"), PartName("shape"), PartName("opcode")
 _PREDECESSORS = "control-predecessors"
 # The maximum number of parameters to show in a signature.
-_MOST_SHOWN = 8
+_MAX_SHOWN = 8
 # Attributes whose values are fields of an instruction.
 _TEXTS = ("metadata", "backend_config")
 
@@ -248,7 +248,7 @@ def signature_text(computation: Computation) -> str:
     '(p: f32[2]) -> f32[2]'
     """
     parameters = computation.parameters
-    shown = [f"{p.name}: {brief(p.shape)}" for p in parameters[:_MOST_SHOWN]]
-    if len(parameters) > _MOST_SHOWN:
-        shown.append(f"{len(parameters) - _MOST_SHOWN} more")
+    shown = [f"{p.name}: {brief(p.shape)}" for p in parameters[:_MAX_SHOWN]]
+    if len(parameters) > _MAX_SHOWN:
+        shown.append(f"{len(parameters) - _MAX_SHOWN} more")
     return f"({', '.join(shown)}) -> {brief(computation.root.shape)}"

@@ -15,11 +15,11 @@ from lsprotocol import types
 __all__ = ["LineTable"]
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_LARGEST_OF_ONE_UNIT = "\uffff"
+_LAST_BMP_CHARACTER = "\uffff"
 
 
 def _utf16(text: str) -> int:
-    return len(text) + sum(c > _LARGEST_OF_ONE_UNIT for c in text)
+    return len(text) + sum(c > _LAST_BMP_CHARACTER for c in text)
 
 
 def _utf8(text: str) -> int:

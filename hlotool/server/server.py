@@ -39,8 +39,8 @@ __all__ = ["HloServer", "serve"]
 Answer = TypeVar("Answer")
 # The shortest and the longest time, in seconds, between the last edit and the check of a document.
 # This time is longer if the last check took longer.
-_SHORTEST_DELAY = 0.2
-_LONGEST_DELAY = 2.0
+_MIN_DELAY = 0.2
+_MAX_DELAY = 2.0
 # Seconds after the last edit until garbage is collected.
 _IDLE = 3.0
 _GARBAGE = "garbage"
@@ -147,7 +147,7 @@ class HloServer(LanguageServer):
         self._checks = ThreadPoolExecutor(max_workers=2, thread_name_prefix="check")
         self._last_checks: dict[str, Future[list[types.Diagnostic]]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._delay = _SHORTEST_DELAY
+        self._delay = _MIN_DELAY
         # The folder of the HTML pages that have been opened.
         self._pages: tempfile.TemporaryDirectory[str] | None = None
         _register(self)
@@ -200,7 +200,7 @@ class HloServer(LanguageServer):
             return []
         start = perf_counter()
         found = self.session.diagnostics(document)
-        self._delay = min(_LONGEST_DELAY, max(_SHORTEST_DELAY, 2 * (perf_counter() - start)))
+        self._delay = min(_MAX_DELAY, max(_MIN_DELAY, 2 * (perf_counter() - start)))
         return found
 
     def _publish(self, document: Document, check: Future[list[types.Diagnostic]]) -> None:

@@ -16,8 +16,8 @@ from hlotool.text.source.trivia import comment_spans
 __all__ = ["document_symbols", "folding_ranges", "selection_ranges", "workspace_symbols"]
 
 # Outlines of larger documents list computations only; searches still find instructions.
-_MOST_INSTRUCTIONS = 3000
-_MOST_FOUND = 200
+_MAX_INSTRUCTIONS = 3000
+_MAX_FOUND = 200
 _KINDS = {"parameter": types.SymbolKind.Variable, "constant": types.SymbolKind.Constant}
 
 
@@ -32,7 +32,7 @@ def document_symbols(document: Document) -> list[types.DocumentSymbol]:
     """
     modules = document.modules
     count = sum(len(c.instructions) for module in modules for c in module.module.computations)
-    outlines = [list(_computations(document, module, with_instructions=count <= _MOST_INSTRUCTIONS)) for module in modules]
+    outlines = [list(_computations(document, module, with_instructions=count <= _MAX_INSTRUCTIONS)) for module in modules]
     if len(modules) == 1:
         return outlines[0]
     return [_module(document, module, children) for module, children in zip(modules, outlines, strict=True)]
@@ -86,17 +86,17 @@ def workspace_symbols(documents: Iterable[Document], query: str) -> list[types.W
     for document in documents:
         for module in document.modules:
             for computation in module.module.computations:
-                if word in computation.name.lower() and len(computations) < _MOST_FOUND and (span := name_span(module, computation)):
+                if word in computation.name.lower() and len(computations) < _MAX_FOUND and (span := name_span(module, computation)):
                     location = types.Location(document.uri, document.range(module, *span))
                     computations.append(types.WorkspaceSymbol(location, computation.name, types.SymbolKind.Function))
-                if not word or len(instructions) >= _MOST_FOUND:
+                if not word or len(instructions) >= _MAX_FOUND:
                     continue
                 for x in computation.instructions:
                     if word in x.name.lower() and (span := name_span(module, x)):
                         location = types.Location(document.uri, document.range(module, *span))
                         kind = _KINDS.get(x.op.name, types.SymbolKind.Field)
                         instructions.append(types.WorkspaceSymbol(location, x.name, kind, container_name=computation.name))
-    return [*computations, *instructions][:_MOST_FOUND]
+    return [*computations, *instructions][:_MAX_FOUND]
 
 
 # ---- folding -----------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ _TOKEN = re.compile(
 _AFTER = re.compile(r"[ \t]*+(?P<mark>[=({:]?+)(?P<space>[ \t]?+)")
 # The largest range, in characters, for which tokens are returned. Editors that cannot request a
 # range get tokens only for the beginning of a longer document.
-_MOST_CHARACTERS = 400_000
+_MAX_CHARACTERS = 400_000
 
 Token = tuple[int, int, int, int]
 """A token: its start and end offsets, the number of its type, and its modifiers."""
@@ -51,11 +51,11 @@ def tokens(document: Document, area: types.Range | None = None) -> types.Semanti
     >>> tokens(document).data[:10]
     [0, 0, 5, 2, 0, 0, 6, 1, 3, 1]
     """
-    start, end = (0, _MOST_CHARACTERS) if area is None else document.lines.span(area)
+    start, end = (0, _MAX_CHARACTERS) if area is None else document.lines.span(area)
     start = document.text.rfind("\n", 0, start) + 1
     data: list[int] = []
     line, column = 0, 0
-    for first, last, kind, modifiers in _split(document, _tokens(document, start, min(end, start + _MOST_CHARACTERS))):
+    for first, last, kind, modifiers in _split(document, _tokens(document, start, min(end, start + _MAX_CHARACTERS))):
         position = document.lines.position(first)
         length = document.lines.position(last).character - position.character
         lines_on = position.line - line

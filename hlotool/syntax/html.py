@@ -14,7 +14,7 @@ from hlotool.text.print.printer import to_text
 
 __all__ = ["notebook_html", "to_html"]
 
-_MOST_LINES = 1000
+_MAX_LINES = 1000
 """The largest number of lines shown; browsers become slow with many more."""
 
 
@@ -58,8 +58,8 @@ def _summary(module: Module) -> str:
 
 
 def _shown(lines: Sequence[str]) -> str:
-    shown = "\n".join(lines[:_MOST_LINES])
-    left = len(lines) - _MOST_LINES
+    shown = "\n".join(lines[:_MAX_LINES])
+    left = len(lines) - _MAX_LINES
     note = f"\n<i>{count(left, 'more line')}; hlotool.to_text(module) returns the whole text</i>" if left > 0 else ""
     return f'<pre style="line-height: 1.3; overflow-x: auto">{_highlighted(shown)}{note}</pre>'
 

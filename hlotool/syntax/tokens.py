@@ -19,7 +19,7 @@ __all__ = ["Token", "tokens"]
 _NAMES = frozenset({"IDENT", "PERCENT_NAME", "COLON_NAME"})
 _UNCLOSED = "UNCLOSED"
 # Each unclosed string costs a search through the rest of the text, as in `text.source.trivia`.
-_MOST_UNCLOSED = 16
+_MAX_UNCLOSED = 16
 # Inside a raw dictionary, single quotes and comments have no meaning.
 _RAW_PIECE = re.compile(r'(?P<string>"(?:[^"\\]++|\\.)*+")|[^\s"]++|"', re.DOTALL)
 
@@ -116,7 +116,7 @@ def _loose(text: str, start: int, end: int) -> Iterator[Token]:
             return
         else:
             unclosed += 1
-            if unclosed > _MOST_UNCLOSED:
+            if unclosed > _MAX_UNCLOSED:
                 return
 
 

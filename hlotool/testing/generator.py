@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 TYPES = ("f32", "s32", "pred", "bf16", "f16", "f64", "s8", "u8", "u32", "s64", "u64", "s16", "u16", "c64", "s4", "u4", "f8e4m3fn", "f8e5m2")
 """The element types of values, most frequent first."""
-_MOST_ELEMENTS = 200
+_MAX_ELEMENTS = 200
 _DEEPEST = 3
 
 Recipe = Callable[["Generator"], Any]
@@ -102,7 +102,7 @@ class Generator:
         count = self.choice((0, 1, 1, 2, 2, 3)) if rank is None else rank
         while True:
             sizes = tuple([self.choice((2, 3, 4, 3, 2, 1 if self.chance(0.7) else 0)) for _ in range(count)])
-            if prod(sizes) <= _MOST_ELEMENTS:
+            if prod(sizes) <= _MAX_ELEMENTS:
                 return sizes
 
     def part(self, size: int) -> int:

@@ -32,7 +32,7 @@ FEATURES: Mapping[str, str] = {
 }
 """Optional features of random modules."""
 
-_MOST_RESULTS = 8
+_MAX_RESULTS = 8
 _WEIGHT = 3
 """Weight of the recipes of a requested feature, since each feature has few recipes."""
 
@@ -77,7 +77,7 @@ def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, co
     values = generator.values or [generator.scalar("f32")]
     # Values that nothing reads become results, so that there is little dead code.
     read = {operand for x in values for operand in x.instruction.operands}
-    unread = [x for x in values if x.instruction not in read][-_MOST_RESULTS:] or values[-1:]
+    unread = [x for x in values if x.instruction not in read][-_MAX_RESULTS:] or values[-1:]
     if "unused" in wanted:
         unread = generator.random.sample(unread, generator.random.randint(1, len(unread)))
     module = scope.build(unread[0] if len(unread) == 1 else scope.tuple(unread))

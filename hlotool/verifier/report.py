@@ -30,9 +30,9 @@ __all__ = ["Reporter"]
 _WHOLE = PartName("instruction")
 _NAME = PartName("name")
 # More notes than this do not help.
-_MOST_DEFINITIONS = 3
-_LONGEST_MESSAGE = 1000
-_LEAST_READABLE = 100_000
+_MAX_DEFINITIONS = 3
+_MAX_MESSAGE_LENGTH = 1000
+_MIN_READABLE = 100_000
 
 
 class Reporter:
@@ -43,7 +43,7 @@ class Reporter:
         self.source = facts.module.source or Source("")
         # The number of characters that may still be parsed again to locate parts of instructions.
         # Without this limit, nested instructions would be parsed again and again.
-        self.readable = _LEAST_READABLE + 8 * len(self.source.text)
+        self.readable = _MIN_READABLE + 8 * len(self.source.text)
 
     def diagnostic(self, finding: Finding) -> Diagnostic:
         """Returns the diagnostic for a finding, with its position and notes."""
@@ -150,7 +150,7 @@ class Reporter:
             start, _ = locate(self.source.text, x.start, x.end, _NAME)
             yield f"'{x.name}' at {self._at(start)} uses '{chosen[0].name}'"
             return
-        for operand in chosen[:_MOST_DEFINITIONS]:
+        for operand in chosen[:_MAX_DEFINITIONS]:
             if operand.start >= 0:
                 start, _ = locate(self.source.text, operand.start, operand.end, _NAME)
                 yield f"'{operand.name}' is defined at {self._at(start)} as {brief(operand.shape)}"
@@ -179,9 +179,9 @@ def _word(at: str | int) -> str:
 
 def _shortened(message: str) -> str:
     """Returns the message, without its middle part if it is very long."""
-    if len(message) <= _LONGEST_MESSAGE:
+    if len(message) <= _MAX_MESSAGE_LENGTH:
         return message
-    half = _LONGEST_MESSAGE // 2
+    half = _MAX_MESSAGE_LENGTH // 2
     return f"{message[:half]} ... {message[-half:]}"
 
 

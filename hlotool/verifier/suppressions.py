@@ -43,7 +43,7 @@ _LINE_END = re.compile(r"\r?\n|\Z")
 _CODE = "W050"
 # Only the first unknown codes get a suggestion: finding one takes as long as parsing a thousand
 # lines.
-_MOST_GUESSES = 20
+_MAX_GUESSES = 20
 
 
 class Mark:
@@ -141,7 +141,7 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
             message, hint = f"'{mark.verb}' without codes hides nothing", f"list the codes to hide: {mark.verb}[T003]"
         elif unknown:
             guesses += 1
-            meant = nearest_rule(unknown[0]) if guesses <= _MOST_GUESSES else None
+            meant = nearest_rule(unknown[0]) if guesses <= _MAX_GUESSES else None
             message, hint = f"no rule is called '{unknown[0]}'", f"did you mean '{meant}'?" if meant else None
         elif mark.verb == "on" and idle:
             message, hint = f"'on[{', '.join(idle)}]' does not end any 'off'", None

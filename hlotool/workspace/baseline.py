@@ -25,7 +25,7 @@ __all__ = ["Baseline", "BaselineError", "BaselineWriter", "Baselines", "read_bas
 _VERSION = 1
 # In bytes. A finding takes about 200 bytes.
 _LARGEST = 32 << 20
-_MOST_COUNT = 1 << 31
+_MAX_COUNT = 1 << 31
 _LOCATION = re.compile(r"\b\d+:\d+\b")
 _COMPRESSED = re.compile(r"\.(?:gz|xz|zst)\Z")
 
@@ -146,7 +146,7 @@ def read_baseline(path: str) -> Baseline:
     for row in data["findings"]:
         fields = {name: row.get(name) for name in _Key._fields} if isinstance(row, dict) else {}
         count = row.get("count", 1) if isinstance(row, dict) else None
-        if not fields or not all(isinstance(value, str) for value in fields.values()) or type(count) is not int or not 0 < count < _MOST_COUNT:
+        if not fields or not all(isinstance(value, str) for value in fields.values()) or type(count) is not int or not 0 < count < _MAX_COUNT:
             raise BaselineError(f"'{path}' is not a baseline: each finding needs the keys {', '.join(_Key._fields)} and count")
         known[_Key(**fields)] += count  # type: ignore[arg-type]  # checked above
     return Baseline(Path(path).absolute().parent, known)

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 # The maximum number of errors to report for a file that does not parse.
-_MOST_ERRORS = 3
+_MAX_ERRORS = 3
 # The modules of the two files that were read last, so that each file of a pass-by-pass dump is
 # parsed only once.
 _recent: list[tuple[str, InputForm, list[Module]]] = []
@@ -155,7 +155,7 @@ class _Unparsable(HlotoolError):
 
 
 def _failure_of(error: ParseError, source: Source) -> Failure:
-    findings = [FileFinding(d, source.line_text(d.line)) for d in error.diagnostics[:_MOST_ERRORS]]
+    findings = [FileFinding(d, source.line_text(d.line)) for d in error.diagnostics[:_MAX_ERRORS]]
     more = len(error.diagnostics) - len(findings)
     message = f"'{source.filename}' is left out, since it does not parse" + (f" (errors not shown: {more}; see hlotool verify)" if more else "")
     return Failure(message, error.exit_code, findings)

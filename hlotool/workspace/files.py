@@ -24,7 +24,7 @@ __all__ = ["ChosenFiles", "FileChoice", "Remark", "is_folder", "names_from"]
 
 _COMPRESSED = (".gz", ".xz", ".zst")
 # In bytes: the largest list of files.
-_LARGEST_LIST = 64 << 20
+_MAX_LIST_SIZE = 64 << 20
 # The number of bytes at the beginning of a file that are read to recognize a dump.
 _SNIFFED = 1 << 16
 _HLO = re.compile(rf"(?:\xef\xbb\xbf)?{TRIVIA}(?:[IWEF]\d{{4}} [^\]\n]*+\] ?)?+HloModule[\s,]".encode("latin-1"))
@@ -240,7 +240,7 @@ def names_from(path: str) -> list[str]:
     The path `-` means standard input. Raises HlotoolError if the list cannot be read.
     """
     try:
-        data = sys.stdin.buffer.read(_LARGEST_LIST) if path == STDIN else read_bounded(path, _LARGEST_LIST)
+        data = sys.stdin.buffer.read(_MAX_LIST_SIZE) if path == STDIN else read_bounded(path, _MAX_LIST_SIZE)
     except (OSError, ValueError, AttributeError) as error:
         raise UnreadableList(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}") from error
     names = data.decode("utf-8", "surrogateescape")

@@ -23,10 +23,10 @@ _LARGEST = 1 << 18
 # In bytes. No system allows longer paths.
 _LONGEST = 4096
 # The maximum number of patterns in all ignore files that apply to a folder.
-_MOST_PATTERNS = 20_000
+_MAX_PATTERNS = 20_000
 # The maximum number of patterns with wildcards among these: each is tried for each entry, while
 # patterns without wildcards are looked up. Large projects have 200.
-_MOST_TRIED = 500
+_MAX_TRIED = 500
 _WILDCARD = re.compile(rb"[\\*?\[]")
 _CLASSES = {
     "alnum": string.ascii_letters + string.digits, "alpha": string.ascii_letters, "blank": " \t", "cntrl": "".join(map(chr, [*range(32), 127])),
@@ -107,8 +107,8 @@ class IgnoreRules:
 
     def __init__(self, folder: str, levels: Sequence[tuple[_Patterns, tuple[bytes, ...]]]) -> None:
         self.folder = folder
-        budget = _MOST_PATTERNS - sum(patterns.count for patterns, _ in levels)
-        budget_tried = _MOST_TRIED - sum(len(patterns.tried) for patterns, _ in levels)
+        budget = _MAX_PATTERNS - sum(patterns.count for patterns, _ in levels)
+        budget_tried = _MAX_TRIED - sum(len(patterns.tried) for patterns, _ in levels)
         own = _Patterns(_patterns_in(os.path.join(folder, ".gitignore")), budget, budget_tried)  # noqa: PTH118
         self.levels = [*levels, (own, ())] if own.count else levels
 
@@ -116,7 +116,7 @@ class IgnoreRules:
     def of_repository(cls, root: str) -> IgnoreRules:
         """Returns the rules for the root of a repository."""
         exclude = os.path.join(root, ".git", "info", "exclude")  # noqa: PTH118
-        return cls(root, [(_Patterns(_patterns_in(exclude), _MOST_PATTERNS, _MOST_TRIED), ())])
+        return cls(root, [(_Patterns(_patterns_in(exclude), _MAX_PATTERNS, _MAX_TRIED), ())])
 
     def below(self, name: str) -> IgnoreRules:
         """Returns the rules for a subfolder; a nested repository has its own rules."""

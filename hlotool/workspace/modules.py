@@ -16,7 +16,7 @@ from hlotool.workspace.reading import InputForm
 
 __all__ = ["ModuleSource", "module_sources", "modules_of", "modules_or_error", "only_module"]
 
-_MOST_LINES = 10
+_MAX_LINES = 10
 
 
 class ModuleSource(NamedTuple):
@@ -84,6 +84,6 @@ def only_module(modules: Sequence[Module], name: str, needs_one: str) -> Module:
     """
     if len(modules) == 1:
         return modules[0]
-    lines = ", ".join(str(module.source.first_line) for module in modules[:_MOST_LINES] if module.source is not None)
-    more = ", ..." if len(modules) > _MOST_LINES else ""
+    lines = ", ".join(str(module.source.first_line) for module in modules[:_MAX_LINES] if module.source is not None)
+    more = ", ..." if len(modules) > _MAX_LINES else ""
     raise HlotoolError(f"'{name}' holds {len(modules)} modules, which begin on lines {lines}{more}; {needs_one}")

@@ -29,7 +29,7 @@ from hlotool.workspace.reading import InputForm
 __all__ = ["CheckFailure", "ModuleRecord", "OptimizeRequest", "Optimized", "optimized_text"]
 
 # A loop with more iterations is too slow for a check.
-_MOST_ITERATIONS = 100_000
+_MAX_ITERATIONS = 100_000
 
 
 class CheckFailure(HlotoolError):
@@ -191,7 +191,7 @@ class _Optimization:
         Returns the number of inputs that could be compared.
         """
         request = self.request
-        options = RunOptions(elided_fill="iota", max_iterations=_MOST_ITERATIONS, timeout_seconds=request.timeout, max_memory=request.max_memory)
+        options = RunOptions(elided_fill="iota", max_iterations=_MAX_ITERATIONS, timeout_seconds=request.timeout, max_memory=request.max_memory)
         rounds = bool(request.options.fast_math)
         outcome = trials(self.module, result, request.check, request.seed, options, within_rounding=rounds)
         if outcome.difference is not None:

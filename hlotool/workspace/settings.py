@@ -25,9 +25,9 @@ _NAMES = ("hlotool.toml", ".hlotool.toml")
 _PROJECT = "pyproject.toml"
 # The maximum size of a settings file, in bytes.
 _LARGEST = 1 << 19
-_MOST_DOTS = 200
+_MAX_DOTS = 200
 # The maximum number of characters that a message shows of a wrong value.
-_LONGEST_SHOWN = 100
+_MAX_SHOWN_LENGTH = 100
 _MOST = (1 << 63) - 1
 
 
@@ -142,8 +142,8 @@ def _read(path: Path) -> Settings:
     encoded = _bytes(path)
     for number, line in enumerate(encoded.split(b"\n"), 1):
         # The memory that tomllib takes is quadratic in the number of names in a key.
-        if line.count(b".") > _MOST_DOTS:
-            raise wrong_setting(path, f"line {number} has more than {_MOST_DOTS} dots; write it on several lines")
+        if line.count(b".") > _MAX_DOTS:
+            raise wrong_setting(path, f"line {number} has more than {_MAX_DOTS} dots; write it on several lines")
     try:
         data = tomllib.loads(encoded.decode("utf-8"))
     except ValueError as error:
@@ -196,7 +196,7 @@ def _shown(value: Any) -> str:
         # Python does not convert integers of more than 4,300 digits to decimal; in a settings file,
         # such integers can be written in hexadecimal.
         return "a number with thousands of digits"
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+    return text if len(text) <= _MAX_SHOWN_LENGTH else f"{text[:_MAX_SHOWN_LENGTH]}..."
 
 
 def _unknown(path: Path, what: str, word: str, known: list[str]) -> SettingsError:

@@ -49,8 +49,8 @@ def test_all_implementations_agree(random: Random) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(window_products, "_BUFFER", random.choice((1 << 18, 3000, 200, 16)))
         smallest = random.choice((1, 32))
-        patch.setattr(window_products, "_FEWEST_POSITIONS", smallest)
-        patch.setattr(window_products, "_FEWEST_COLUMNS", smallest)
+        patch.setattr(window_products, "_MIN_POSITIONS", smallest)
+        patch.setattr(window_products, "_MIN_COLUMNS", smallest)
         Convolution(images, kernels, result, window).fill()
     _sum_of_shifted(images, kernels, expected, window, NUMBERS["f32"])
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)

@@ -147,7 +147,7 @@ def test_scatter(random: Random) -> None:
         expected[element] = memo[key]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scattering, "_BLOCK", random.choice((1, 4, 1 << 16)))
-        patch.setattr(scattering, "_FEWEST_IN_PASS", random.choice((0, 2048)))
+        patch.setattr(scattering, "_MIN_IN_PASS", random.choice((0, 2048)))
         result = hlotool.evaluate(hlotool.parse(text), [operand, indices, updates])
     assert np.asarray(result).tobytes() == expected.tobytes()
 

@@ -138,7 +138,7 @@ def test_results_are_those_of_arrays(name):
 
 @pytest.mark.parametrize("name", ["s32", "s64", "u16", "f32"])
 def test_compiled_loops_give_the_same_results(name):
-    with compiled_loops(with_numba=True) as sources, patch.object(loops, "_MOST_COMPILED", 10_000):
+    with compiled_loops(with_numba=True) as sources, patch.object(loops, "_MAX_COMPILED", 10_000):
         check(name, is_native=True)
     assert sources
 

@@ -203,7 +203,7 @@ def test_blocks_agree_with_kernels(name):
 @pytest.mark.parametrize("name", [*BLOCKWISE, "layer norm"])
 @pytest.mark.parametrize("threads", [2, 3, 50])
 def test_threads_give_the_same_results(name, threads, monkeypatch):
-    monkeypatch.setattr(blocks, "_LEAST_FOR_THREADS", 1)
+    monkeypatch.setattr(blocks, "_MIN_FOR_THREADS", 1)
     monkeypatch.setattr(blocks, "BLOCK_ELEMENTS", 500)
     text = BLOCKWISE.get(name, CHAIN)
     options = hlotool.RunOptions(threads=threads)

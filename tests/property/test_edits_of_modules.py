@@ -27,7 +27,7 @@ from hlotool.shapes.shape import compatible
 
 # The environment variable HLOTOOL_EDITS sets the number of sequences, for longer runs.
 SEQUENCES = int(os.environ.get("HLOTOOL_EDITS", "150"))
-MOST_STEPS = 8
+MAX_STEPS = 8
 Step = Callable[[Rewriter, Random], None]
 # Random choices that are listed if a test fails.
 CHOICES = st.randoms(use_true_random=False, note_method_calls=True)
@@ -129,7 +129,7 @@ def check_module(module: Module) -> None:
 
 
 @settings(max_examples=SEQUENCES)
-@given(modules(12), st.lists(st.tuples(st.sampled_from(STEP_KINDS), st.booleans()), min_size=1, max_size=MOST_STEPS), CHOICES)
+@given(modules(12), st.lists(st.tuples(st.sampled_from(STEP_KINDS), st.booleans()), min_size=1, max_size=MAX_STEPS), CHOICES)
 def test_edits_keep_the_module_consistent(text: str, steps: list[tuple[Step, bool]], random: Random) -> None:
     # The text must be canonical, since the printer copies unchanged parts from the source.
     module = hlotool.parse(hlotool.to_text(hlotool.parse(text)))

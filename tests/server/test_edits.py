@@ -24,7 +24,7 @@ _CORPUS = os.environ.get("HLOTOOL_CORPUS")
 @pytest.mark.parametrize("first", range(0, _SEQUENCES, 20))
 @pytest.mark.parametrize("least_shifted", [0, 300_000])
 def test_samples_edited_at_random(first: int, least_shifted: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "_LEAST_SHIFTED", least_shifted)
+    monkeypatch.setattr(documents, "_MIN_SHIFTED", least_shifted)
     texts = sample_texts()
     for seed in range(first, first + 20):
         assert edited_at_random(texts, seed, edits=5) == 5

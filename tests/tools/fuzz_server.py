@@ -36,7 +36,7 @@ _PIECES = (
     "f32[4]", "add(p, p)", "p", ", to_apply=add", ", metadata={op_name=\"a\"}", "// -----\n", "HloModule m\n", "}\n\nf {\n", "constant({1,2})",
     "  x = f32[] parameter(0)\n", "// hlotool: ignore[W001]", "\ud800", "\ufeff",
 )  # fmt: skip
-_LONGEST_DELETION = 30
+_MAX_DELETION_LENGTH = 30
 
 
 class Difference(AssertionError):
@@ -55,7 +55,7 @@ def random_change(document: Document, chance: random.Random) -> types.TextDocume
     end, new = start, chance.choice(_PIECES)
     kind = chance.random()
     if kind < 0.3:
-        end, new = min(len(text), start + chance.randrange(_LONGEST_DELETION)), ""
+        end, new = min(len(text), start + chance.randrange(_MAX_DELETION_LENGTH)), ""
     elif kind < 0.5:
         end = min(len(text), start + chance.randrange(4))
     elif kind < 0.6:

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from graph_readers import page_data
-from look_at_page import LONGEST_SECONDS, OPTIONS, browser_on_path, open_page
+from look_at_page import MAX_SECONDS, OPTIONS, browser_on_path, open_page
 
 import hlotool
 from hlotool.graph.layout import Arrangement
@@ -31,7 +31,7 @@ VIEWS = {
     "search": ("#search=dot", "1500,1000", ()),
     "all": ("#open=all", "1500,1000", ()),
 }
-LONGEST_FRAME = 100
+MAX_FRAME_LENGTH = 100
 # Moves the graph with all groups open, at scales from the full extent to legible text.
 MEASURE = """
 byId("expand").click();
@@ -102,7 +102,7 @@ def main(name: str, folder: str | None = None) -> int:
         errors, seconds = open_page(browser, file, target / f"{view}.png", fragment, size, options)
         print(f"{target / view}.png: {seconds:.1f} s, including the start of the browser")
         problems += errors
-        if seconds > LONGEST_SECONDS:
+        if seconds > MAX_SECONDS:
             problems.append(f"{view} took {seconds:.1f} s")
     measured = target / "measured.html"
     measured.write_text(text.replace("</body>", f"<script>{{{MEASURE}}}</script></body>"), encoding="utf-8")
@@ -111,7 +111,7 @@ def main(name: str, folder: str | None = None) -> int:
     print(message)
     # Reading a pixel makes the browser draw immediately; the browser warns about frequent reads.
     errors = [text for text in messages if text is not message and "getImageData" not in text]
-    slow = [number for number in re.findall(r": ([\d.]+) ms", message) if float(number) > LONGEST_FRAME]
+    slow = [number for number in re.findall(r": ([\d.]+) ms", message) if float(number) > MAX_FRAME_LENGTH]
     problems += [*errors, *(f"a frame takes {number} ms" for number in slow)]
     wrong = misplaced(browser, target / "places.html", text)
     problems += [f"groups that the script and Python place differently: {wrong}"] if wrong else []

@@ -32,7 +32,7 @@ VIEWS = {
     "narrow": ("", "500,1000", ()),
     "search": ("#search=fusion", "1400,1000", ()),
 }
-LONGEST_SECONDS = 10
+MAX_SECONDS = 10
 
 
 def browser_on_path() -> str | None:
@@ -73,7 +73,7 @@ def main(left: str, right: str, folder: str | None = None) -> int:
         errors, seconds = open_page(browser, file, target / f"{name}.png", fragment, size, options)
         print(f"{target / name}.png: {seconds:.1f} s, including the start of the browser")
         problems += errors
-        if seconds > LONGEST_SECONDS:
+        if seconds > MAX_SECONDS:
             problems.append(f"{name} took {seconds:.1f} s")
     print("\n".join(problems))
     return 1 if problems else 0

@@ -11,7 +11,7 @@ import { activeInterpreter } from "./python";
 
 /** The settings that become initialization options of the same names. */
 export const RULE_SETTINGS = ["select", "extendSelect", "ignore", "preset", "config"] as const;
-const MOST_RESTARTS = 4;
+const MAX_RESTARTS = 4;
 const RESTART_PERIOD = 3 * 60_000;
 const MISSING_EXTRA = /pip install 'hlotool\[lsp\]'/;
 
@@ -238,7 +238,7 @@ class Restarts implements ErrorHandler {
     if (!this.run.isStarted) return { action: CloseAction.DoNotRestart, handled: true };
     const now = Date.now();
     this.ends = [...this.ends.filter(end => now - end < RESTART_PERIOD), now];
-    if (this.ends.length <= MOST_RESTARTS) return { action: CloseAction.Restart, handled: true };
+    if (this.ends.length <= MAX_RESTARTS) return { action: CloseAction.Restart, handled: true };
     void this.run.failure(`it ended ${this.ends.length} times in ${RESTART_PERIOD / 60_000} minutes`).then(this.onFailure);
     return { action: CloseAction.DoNotRestart, handled: true };
   }

@@ -10,7 +10,7 @@ from hlotool.record import Record
 
 __all__ = ["Argument", "Call", "chain_lines"]
 
-_MOST_COLUMNS = 120
+_MAX_COLUMNS = 120
 _INDENT = "    "
 # If the last argument list is shorter than this, longer lists are broken first.
 _SHORT = 40
@@ -43,7 +43,7 @@ def chain_lines(start: str, calls: Sequence[tuple[str, Sequence[str]]], indent: 
     x = b.add(p, q).named("sum")
     """
     texts = [f"{method}({', '.join(arguments)})" for method, arguments in calls]
-    if len(indent) + len(start) + sum(map(len, texts)) <= _MOST_COLUMNS:
+    if len(indent) + len(start) + sum(map(len, texts)) <= _MAX_COLUMNS:
         return indent + start + "".join(texts)
     # The last list, which contains any annotations, is broken first, then the longest of the rest.
     last = len(calls) - 1
@@ -51,7 +51,7 @@ def chain_lines(start: str, calls: Sequence[tuple[str, Sequence[str]]], indent: 
     for k in order:
         texts[k] = _broken(*calls[k], indent)
         whole = indent + start + "".join(texts)
-        if all(len(line) <= _MOST_COLUMNS for line in whole.splitlines() if not line.startswith(indent + _INDENT)):
+        if all(len(line) <= _MAX_COLUMNS for line in whole.splitlines() if not line.startswith(indent + _INDENT)):
             break
     return whole
 
@@ -65,6 +65,6 @@ def _broken(method: str, arguments: Sequence[str], indent: str) -> str:
 
 def _wrapped(row: str, indent: str) -> str:
     """Wraps a long list of variables; leaves a row with strings unchanged."""
-    if len(row) <= _MOST_COLUMNS or '"' in row or "'" in row:
+    if len(row) <= _MAX_COLUMNS or '"' in row or "'" in row:
         return row
-    return fill(row, _MOST_COLUMNS, subsequent_indent=indent + _INDENT, break_long_words=False, break_on_hyphens=False)
+    return fill(row, _MAX_COLUMNS, subsequent_indent=indent + _INDENT, break_long_words=False, break_on_hyphens=False)

@@ -18,9 +18,9 @@ from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["constant_arguments"]
 
-_MOST_NUMBERS = 64
-_MOST_DIMENSIONS = 8
-_LONGEST_TEXT = 400
+_MAX_NUMBERS = 64
+_MAX_DIMENSIONS = 8
+_MAX_TEXT_LENGTH = 400
 # The element types that Python numbers get by default.
 _PLAIN_TYPES = frozenset({"pred", "s32", "f32", "c64"})
 _WORDS = {"true": True, "false": False}
@@ -52,7 +52,7 @@ def _candidates(literal: Literal, text: str) -> Iterator[tuple[Argument, ...]]:
     shape = literal.shape
     if not shape.is_array or literal.elided:
         return
-    if literal.element_count <= _MOST_NUMBERS and shape.rank <= _MOST_DIMENSIONS:
+    if literal.element_count <= _MAX_NUMBERS and shape.rank <= _MAX_DIMENSIONS:
         numbers = _numbers(shape, text)
         if numbers is not None:
             if shape != array_shape(shape.element_type, shape.dimensions):
@@ -60,7 +60,7 @@ def _candidates(literal: Literal, text: str) -> Iterator[tuple[Argument, ...]]:
             if shape.element_type in _PLAIN_TYPES:
                 yield (("", numbers),)
             yield ("", numbers), ("", shape.element_type)
-    if len(text) > _LONGEST_TEXT:
+    if len(text) > _MAX_TEXT_LENGTH:
         yield ("", decode(literal)), ("shape", shape_text(shape))
 
 

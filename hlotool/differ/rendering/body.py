@@ -15,13 +15,13 @@ from hlotool.opdefs.traits import STRUCTURAL
 
 __all__ = ["entry_rows", "section_rows"]
 
-_MOST_NAMES = 6
-_MOST_SIMILAR = 2
-_MOST_ENTRIES = 40
-_MOST_ASIDES = 3
+_MAX_NAMES = 6
+_MAX_SIMILAR = 2
+_MAX_ENTRIES = 40
+_MAX_ASIDES = 3
 # The limits for long reports, which begin with a summary of counts.
-_MOST_GROUPS = 8
-_MOST_ONE_SIDED_GROUPS = 3
+_MAX_GROUPS = 8
+_MAX_ONE_SIDED_GROUPS = 3
 
 
 def section_rows(report: Report, layout: Layout) -> Iterator[Iterator[Row]]:
@@ -48,7 +48,7 @@ class _Body:
         self.report = report
         self.layout = layout
         self.is_short = report.is_long and not layout.show_all
-        self.available = _MOST_ENTRIES
+        self.available = _MAX_ENTRIES
 
     def blocks(self) -> Iterator[Iterator[Row]]:
         report, show_all = self.report, self.layout.show_all
@@ -86,7 +86,7 @@ class _Body:
         ]
         return [
             *(group for section in sections if section.is_side_issue for group in section.groups),
-            *(asides if len(asides) > _MOST_ASIDES else ()),
+            *(asides if len(asides) > _MAX_ASIDES else ()),
         ]
 
     def _ordered(self, sections: Sequence[Section]) -> Sequence[Section]:
@@ -111,7 +111,7 @@ class _Body:
         else:
             yield from (row for group in section.groups for row in self._group(group))
         if similar:
-            names = listed([report.title(other.left, other.right) for other in similar], _MOST_NAMES)
+            names = listed([report.title(other.left, other.right) for other in similar], _MAX_NAMES)
             yield Row(".", f"  ... and the same in {count_of(len(similar), 'other computation')}: {names}")
 
     def _summarized(self, groups: Sequence[Group]) -> Iterator[Row]:
@@ -124,12 +124,12 @@ class _Body:
         )
         for mark, word in (("-", "deleted"), ("+", "inserted")):
             one_sided = [group for group in groups if group.mark == mark]
-            if len(one_sided) > _MOST_ONE_SIDED_GROUPS:
+            if len(one_sided) > _MAX_ONE_SIDED_GROUPS:
                 groups = [group for group in groups if group.mark != mark]
                 members = [nodes[max(entry.left, entry.right)] for group in one_sided for entry in group.entries]
-                yield Row(mark, f"  {mark} {len(members):,} {word}: {opcode_list(members, _MOST_NAMES)}")
+                yield Row(mark, f"  {mark} {len(members):,} {word}: {opcode_list(members, _MAX_NAMES)}")
                 self.available -= 1
-        number = len(groups) if len(groups) <= _MOST_GROUPS + 1 else _MOST_GROUPS
+        number = len(groups) if len(groups) <= _MAX_GROUPS + 1 else _MAX_GROUPS
         for group in groups[:number]:
             yield from self._group(group)
         if len(groups) > number:
@@ -140,7 +140,7 @@ class _Body:
         entries, report = group.entries, self.report
         if _is_line(group) and not self.layout.show_all:
             what = "moved, otherwise unchanged" if group.pattern == "moved" else "rescheduled"
-            names = listed([report.name(entry.right) for entry in entries], _MOST_NAMES)
+            names = listed([report.name(entry.right) for entry in entries], _MAX_NAMES)
             yield Row("~", f"  ~ {count_of(len(entries), 'instruction')} {what}: {names}")
             self.available -= 1
             return
@@ -153,14 +153,14 @@ class _Body:
     def _number_of(self, group: Group) -> int:
         """Returns how many entries of a group to show."""
         entries = group.entries
-        most = 1 if group.is_side_issue or group.is_one_sided or self.is_short else _MOST_SIMILAR
+        most = 1 if group.is_side_issue or group.is_one_sided or self.is_short else _MAX_SIMILAR
         return len(entries) if self.layout.show_all or len(entries) <= most + 1 else most
 
     def _rest(self, group: Group, number: int) -> Iterator[Row]:
         entries = group.entries[number:]
         if entries:
-            names = listed([self.report.names(entry) for entry in entries[:_MOST_NAMES]], _MOST_NAMES)
-            rest = ", ..." if len(entries) > _MOST_NAMES else ""
+            names = listed([self.report.names(entry) for entry in entries[:_MAX_NAMES]], _MAX_NAMES)
+            rest = ", ..." if len(entries) > _MAX_NAMES else ""
             yield Row(".", f"    ... and {len(entries):,} more like this: {names}{rest}")
 
     # ---- context --------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ class _Body:
         yield Row("@", where)
         if self.is_short:
             sections = sorted(sections, key=lambda section: -section.size)
-        most = _MOST_ONE_SIDED_GROUPS if self.is_short else _MOST_NAMES
+        most = _MAX_ONE_SIDED_GROUPS if self.is_short else _MAX_NAMES
         number = len(sections) if len(sections) <= most + 1 else most
         for section in sections[:number]:
             computation = max(section.left, section.right)

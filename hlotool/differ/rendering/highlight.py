@@ -15,10 +15,10 @@ _CUT = "..."
 _CONTEXT = 6
 _TOKEN = re.compile(r"[\w.-]+|\s+|.", re.DOTALL)
 _TUPLE_SHAPE = re.compile(r" = \((.*?)\) (?=[a-z][a-z0-9-]*\()")
-_LEAST_SHAPE, _SHORT_SHAPE = 6, 24
+_MIN_SHAPE, _SHORT_SHAPE = 6, 24
 # Lines are not aligned if the product of their lengths is larger, because the time is proportional
 # to that product.
-_MOST_PRODUCT = 40_000
+_MAX_PRODUCT = 40_000
 
 
 def cut(text: str, available: int) -> str:
@@ -70,7 +70,7 @@ def _replaced(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[int
     """Yields `a, b, c, d` for each replacement of first[a:b] with second[c:d]."""
     start, tail = _equal_ends(first, second)
     a, b = first[start : len(first) - tail], second[start : len(second) - tail]
-    if len(a) * len(b) > _MOST_PRODUCT:
+    if len(a) * len(b) > _MAX_PRODUCT:
         yield start, len(first) - tail, start, len(second) - tail
         return
     for tag, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
@@ -122,7 +122,7 @@ def fitted(text: str, parts: Sequence[Interval], available: int) -> tuple[str, l
         return text, list(parts)
     shape = _TUPLE_SHAPE.search(text)
     if shape is not None and _is_hidden(shape.span(1), parts, available):
-        start, end = shape.start(1) + max(_LEAST_SHAPE, min(_SHORT_SHAPE, available // 3 - shape.start(1) - len(_CUT))), shape.end(1)
+        start, end = shape.start(1) + max(_MIN_SHAPE, min(_SHORT_SHAPE, available // 3 - shape.start(1) - len(_CUT))), shape.end(1)
         text, parts = _joined(text, [(0, start), (end, len(text))], parts)
         if len(text) <= available:
             return text, list(parts)

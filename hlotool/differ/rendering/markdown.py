@@ -16,7 +16,7 @@ __all__ = ["details", "listing", "markdown"]
 
 # A comment on GitHub has at most 65,536 characters.
 _LONGEST = 60_000
-_MOST_OPCODES = 10
+_MAX_OPCODES = 10
 _WIDTH = 160
 # A `|` that is not escaped.
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -34,7 +34,7 @@ def markdown(report: Report, left: str, right: str) -> str:
         pieces.append(
             _table(("category", "differences", "meaning"), [(f"`{name}`", f"{n:,}" if n else "", text) for name, n, text in category_counts(delta)])
         )
-        rows = [row for row in (*amounts(delta), *opcode_changes(delta)[:_MOST_OPCODES]) if row.left != row.right]
+        rows = [row for row in (*amounts(delta), *opcode_changes(delta)[:_MAX_OPCODES]) if row.left != row.right]
         if rows:
             pieces.append(_table(("", "before", "after", "change"), [(_plain(row.name), *row.texts) for row in rows]))
         pieces += _details(report, _LONGEST - sum(map(len, pieces)))

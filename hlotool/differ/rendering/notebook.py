@@ -15,7 +15,7 @@ from hlotool.errors import visible
 __all__ = ["html_of", "text_of"]
 
 _NO_DIFFERENCES = "no differences"
-_MOST_ROWS = 1000
+_MAX_ROWS = 1000
 """The largest number of rows shown in a notebook; browsers become slow with many more."""
 
 _STYLES = {
@@ -50,7 +50,7 @@ def html_of(delta: Delta) -> str:
     All text from the modules is escaped.
     """
     rows = text_rows(report_of(delta), Layout())
-    lines = [_line(row) for row in islice(rows, _MOST_ROWS)] or [_NO_DIFFERENCES]
+    lines = [_line(row) for row in islice(rows, _MAX_ROWS)] or [_NO_DIFFERENCES]
     rest = sum(1 for _ in rows)
     note = f"\n<i>{rest:,} more lines; print(delta) shows all</i>" if rest else ""
     body = "\n".join(lines)

@@ -34,7 +34,7 @@ INVISIBLE = frozenset({"metadata", "backend_config", "schedule", "moved", "contr
 ASIDES = frozenset({"metadata", "backend_config", "frontend_attributes", "moved", "schedule"})
 """The kinds of changes that matter little in a pair that also has other changes."""
 
-_MOST_PARTS = 4
+_MAX_PARTS = 4
 
 
 class Notes:
@@ -61,7 +61,7 @@ class Notes:
         graph, kind = self._graph, change["kind"]
         differences = leaf_differences(graph.nodes[left].shape, graph.nodes[self._partner[left]].shape, kind)
         word = kind.replace("_", " ")
-        for text in shown(differences, _MOST_PARTS):
+        for text in shown(differences, _MAX_PARTS):
             yield f"{word}: {text}"
 
     def _operands(self, left: int, change: Change) -> Iterator[str]:
@@ -72,11 +72,11 @@ class Notes:
             yield f"operands: {len(first)} -> {len(second)}" + self._gained_and_lost(first, second)
             return
         slots = [slot["slot"] for slot in change["slots"]]
-        for slot in slots[:_MOST_PARTS]:
+        for slot in slots[:_MAX_PARTS]:
             old, new = self._old_name(first[slot], left), self._name(second[slot], right)
             yield f"operand {slot}: {old} -> {'another ' if old.partition(' ')[0] == new else ''}{new}"
-        if len(slots) > _MOST_PARTS:
-            yield f"and {len(slots) - _MOST_PARTS} more"
+        if len(slots) > _MAX_PARTS:
+            yield f"and {len(slots) - _MAX_PARTS} more"
 
     def _gained_and_lost(self, first: Sequence[int], second: Sequence[int]) -> str:
         nodes = self._graph.nodes
@@ -117,7 +117,7 @@ class Notes:
 
     def _metadata(self, left: int, change: Change) -> Iterator[str]:
         differences = metadata_differences(change["old"], change["new"])
-        for text in shown(differences, _MOST_PARTS):
+        for text in shown(differences, _MAX_PARTS):
             yield f"metadata: {text}"
         locations = self._location(self._delta.left, change["old"]), self._location(self._delta.right, change["new"])
         if locations[0] != locations[1]:
@@ -133,13 +133,13 @@ class Notes:
         return None if frame is None else f"{frame[0]}:{frame[1].line}"
 
     def _configuration(self, left: int, change: Change) -> Iterator[str]:
-        for text in shown(configuration_differences(change["old"], change["new"]), _MOST_PARTS):
+        for text in shown(configuration_differences(change["old"], change["new"]), _MAX_PARTS):
             yield f"backend_config: {text}"
 
     def _frontend(self, left: int, change: Change) -> Iterator[str]:
         nodes, name = self._graph.nodes, change["kind"]
         attributes = (nodes[node].attributes.get(name) or {} for node in (left, self._partner[left]))
-        for text in shown(mapping_differences(*attributes), _MOST_PARTS):
+        for text in shown(mapping_differences(*attributes), _MAX_PARTS):
             yield f"{name}: {text}"
 
     def _control(self, left: int, change: Change) -> Iterator[str]:
@@ -170,7 +170,7 @@ class Notes:
         if change["kind"] == "layout":
             yield f"{name}: different layouts"
         elif name == "frontend_attributes":
-            yield from (f"{name}: {text}" for text in shown(mapping_differences(*(m.attributes.get(name) or {} for m in modules)), _MOST_PARTS))
+            yield from (f"{name}: {text}" for text in shown(mapping_differences(*(m.attributes.get(name) or {} for m in modules)), _MAX_PARTS))
         else:
             yield f"{name}: {arrow(*(_header_text(module, name) for module in modules))}"
 
@@ -247,7 +247,7 @@ _DESCRIBED: dict[str, Callable[[Notes, int, Change], Iterator[str]]] = {
 _HEADLINES = {"commuted": "operands exchanged", "constants": "value", "control": "control predecessors"}
 
 
-def listed(names: Sequence[str], most: int = _MOST_PARTS) -> str:
+def listed(names: Sequence[str], most: int = _MAX_PARTS) -> str:
     """Returns the first few names, and the number of those omitted.
 
     >>> listed(["a", "b", "c"], 2)

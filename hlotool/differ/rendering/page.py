@@ -21,11 +21,11 @@ from hlotool.errors import visible
 __all__ = ["page"]
 
 # Longer lines are shortened to their beginning and the differences.
-_LONGEST_LINE = 1_000
-_MOST_REGIONS = 8
+_MAX_LINE_LENGTH = 1_000
+_MAX_REGIONS = 8
 # If there are more instructions than this, the page does not contain both modules, because it would
 # be too large for browsers.
-_LARGEST_LISTING = 60_000
+_MAX_LISTING_SIZE = 60_000
 
 
 def page(report: Report, left: str, right: str) -> str:
@@ -82,9 +82,9 @@ class _Data:
     def document(self) -> dict[str, Any]:
         report = self.report
         graph, pairs = report.delta.graph, report.delta.pairs
-        has_listing = bool(report.sections) and len(graph.nodes) <= _LARGEST_LISTING
+        has_listing = bool(report.sections) and len(graph.nodes) <= _MAX_LISTING_SIZE
         nodes = range(len(graph.nodes)) if has_listing else sorted(self._reported())
-        lines = {node: cut(report.lines.of(node), _LONGEST_LINE) for node in nodes}
+        lines = {node: cut(report.lines.of(node), _MAX_LINE_LENGTH) for node in nodes}
         counts = Counter(kind for section in report.sections for group in section.groups for entry in group.entries for kind in entry.kinds)
         halves = range(graph.computation_split), range(graph.computation_split, len(graph.computations))
         return {
@@ -93,7 +93,7 @@ class _Data:
             "meanings": {kind: CATEGORIES[kind] for kind in self.kinds},
             "asides": sorted(ASIDES),
             "invisible": sorted(INVISIBLE),
-            "module": [*(line for change in report.header for line in report.notes.of_header(change)), *region_sentences(report, _MOST_REGIONS)],
+            "module": [*(line for change in report.header for line in report.notes.of_header(change)), *region_sentences(report, _MAX_REGIONS)],
             "sections": self._sections(lines),
             "listing": has_listing,
             "lines": [lines[node] for node in nodes] if has_listing else lines,
@@ -151,6 +151,6 @@ class _Data:
         old, new = (report.lines.of(node, entry.kinds) for node in (entry.left, entry.right))
         parts = changed_parts(old, new, report.renamed(entry))
         is_strong = is_similar(old, new, parts)
-        (old, old_parts), (new, new_parts) = (fitted(text, intervals, _LONGEST_LINE) for text, intervals in zip((old, new), parts, strict=True))
+        (old, old_parts), (new, new_parts) = (fitted(text, intervals, _MAX_LINE_LENGTH) for text, intervals in zip((old, new), parts, strict=True))
         own = [0 if text == lines[node] else text for text, node in ((old, entry.left), (new, entry.right))]
         return [*row, *own, *((old_parts, new_parts) if is_strong else ())]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 __all__ = ["EMPTY", "Layout", "Row", "Span", "bar_rows"]
 
-_LONGEST_BAR = 40
+_MAX_BAR_LENGTH = 40
 
 
 class Span(NamedTuple):
@@ -67,7 +67,7 @@ def bar_rows(rows: Sequence[tuple[str, tuple[int, int, int]]]) -> Iterator[Row]:
     [' main |     3 ~~+', ' add  |     1 -']
     """
     column = max((len(title) for title, _ in rows), default=0)
-    scale = max([_LONGEST_BAR, *(sum(counts) for _, counts in rows)])
+    scale = max([_MAX_BAR_LENGTH, *(sum(counts) for _, counts in rows)])
     for title, counts in rows:
-        bar = "".join(mark * -(-n * _LONGEST_BAR // scale) for mark, n in zip("~+-", counts, strict=True))
+        bar = "".join(mark * -(-n * _MAX_BAR_LENGTH // scale) for mark, n in zip("~+-", counts, strict=True))
         yield Row(" ", f" {title:<{column}} | {sum(counts):>5} {bar}".rstrip())

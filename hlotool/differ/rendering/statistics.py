@@ -20,7 +20,7 @@ from hlotool.shapes.memory import format_bytes
 
 __all__ = ["Amount", "amounts", "category_counts", "opcode_changes", "opcode_lists", "section_counts"]
 
-_MOST_LISTED = 6
+_MAX_LISTED = 6
 
 
 def _number(value: int) -> str:
@@ -126,8 +126,8 @@ def opcode_lists(delta: Delta) -> list[tuple[str, str]]:
 
 def _opcodes(rows: Sequence[Amount]) -> str:
     texts = [_opcode(row) for row in rows]
-    more = len(texts) - _MOST_LISTED
-    return ", ".join(texts[:_MOST_LISTED]) + (f", and {counted(more, 'other')}" if more > 0 else "")
+    more = len(texts) - _MAX_LISTED
+    return ", ".join(texts[:_MAX_LISTED]) + (f", and {counted(more, 'other')}" if more > 0 else "")
 
 
 def _opcode(row: Amount) -> str:

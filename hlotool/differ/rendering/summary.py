@@ -17,10 +17,10 @@ from hlotool.shapes.shape import Shape
 
 __all__ = ["count_of", "opcode_list", "region_sentences", "summary"]
 
-_MOST_HEADLINES = 3
-_MOST_IN_NUMBERS = 2
-_MOST_REGIONS = 3
-_MOST_NAMES = 3
+_MAX_HEADLINES = 3
+_MAX_IN_NUMBERS = 2
+_MAX_REGIONS = 3
+_MAX_NAMES = 3
 # A sentence with more characters than this is replaced with a less detailed one.
 _LONGEST = 180
 # The kinds of changes in an instruction whose shape is sharded.
@@ -86,9 +86,9 @@ def _in_numbers(report: Report) -> str:
     rest = ", ".join(clause[0] for clause in (*_others(report), *_regions(report)))
     # Layers and shards have already been described completely.
     is_said = bool(_layers(report) or _sharded(report)[0])
-    how = "" if is_said else "".join(clause[1] for clause in _changed(report, most=_MOST_IN_NUMBERS))
+    how = "" if is_said else "".join(clause[1] for clause in _changed(report, most=_MAX_IN_NUMBERS))
     nodes = delta.graph.nodes
-    deleted, inserted = ("" if is_said else opcode_list((nodes[x] for x in found), _MOST_IN_NUMBERS) for found in (delta.deleted, delta.inserted))
+    deleted, inserted = ("" if is_said else opcode_list((nodes[x] for x in found), _MAX_IN_NUMBERS) for found in (delta.deleted, delta.inserted))
     return (
         f"{title}{same:,} of {count_of(before, 'instruction')} unchanged; {_detailed(f'{changed:,} changed', how)}, "
         f"{_detailed(f'{len(delta.deleted):,} deleted', deleted)}, "
@@ -152,7 +152,7 @@ def _is_part(shard: Shape, whole: Shape) -> bool:
     return all(0 < a <= b and b % a == 0 for a, b in zip(shard.dimensions, whole.dimensions, strict=True))
 
 
-def _changed(report: Report, named: Collection[int] = (), most: int = _MOST_HEADLINES) -> list[_Clause]:
+def _changed(report: Report, named: Collection[int] = (), most: int = _MAX_HEADLINES) -> list[_Clause]:
     """Describes the changes to what instructions compute, except for the nodes in `named`."""
     headlines: Counter[str] = Counter()
     # New opcodes come first: they are often the cause of changed operands.
@@ -191,7 +191,7 @@ def _one_sided(report: Report, named: Collection[int]) -> list[_Clause]:
     return clauses
 
 
-def opcode_list(instructions: Iterable[Instruction], most: int = _MOST_HEADLINES) -> str:
+def opcode_list(instructions: Iterable[Instruction], most: int = _MAX_HEADLINES) -> str:
     """Returns the opcodes with their counts, the most significant first, structural ones last."""
     counts = Counter(x.op for x in instructions)
     ordered = sorted(counts.most_common(), key=lambda item: _rank(item[0]))[:most]
@@ -225,7 +225,7 @@ def _regions(report: Report) -> list[_Clause]:
 # ---- regions -----------------------------------------------------------------------------------
 
 
-def region_sentences(report: Report, most: int | None = _MOST_REGIONS) -> list[str]:
+def region_sentences(report: Report, most: int | None = _MAX_REGIONS) -> list[str]:
     """Returns a sentence for each group of computations with the same origin or destination.
 
     There are at most `most` sentences for each kind, beginning with those that are about the most

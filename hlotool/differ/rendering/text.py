@@ -13,9 +13,9 @@ from hlotool.differ.rendering.summary import count_of, region_sentences, summary
 
 __all__ = ["name_rows", "section_blocks", "statistic_rows", "text_rows"]
 
-_MOST_COMPUTATIONS = 40
-_MOST_OPCODES = 12
-_LEAST_WIDTH = 20
+_MAX_COMPUTATIONS = 40
+_MAX_OPCODES = 12
+_MIN_WIDTH = 20
 
 
 def text_rows(report: Report, layout: Layout) -> Iterator[Row]:
@@ -59,14 +59,14 @@ def statistic_rows(report: Report, layout: Layout) -> Iterator[Row]:
     if not sentence:
         return
     counts = sorted(section_counts(report), key=lambda row: -row.total)
-    number = len(counts) if layout.show_all or len(counts) <= _MOST_COMPUTATIONS else _MOST_COMPUTATIONS
-    available = max(_LEAST_WIDTH, layout.width // 2 if layout.width else 0)
+    number = len(counts) if layout.show_all or len(counts) <= _MAX_COMPUTATIONS else _MAX_COMPUTATIONS
+    available = max(_MIN_WIDTH, layout.width // 2 if layout.width else 0)
     yield from bar_rows([(cut(row.title, available), (row.changed, row.inserted, row.deleted)) for row in counts[:number]])
     if len(counts) > number:
         yield Row(".", f" ... and {count_of(len(counts) - number, 'more computation')} (--show-all)")
     yield Row("=", sentence)
     opcodes = opcode_changes(report.delta)
-    number = len(opcodes) if layout.show_all else _MOST_OPCODES
+    number = len(opcodes) if layout.show_all else _MAX_OPCODES
     changed = [amount for amount in (*amounts(report.delta), *opcodes[:number]) if amount.left != amount.right]
     names = max((len(amount.name) for amount in changed), default=0)
     for amount in changed:

@@ -33,7 +33,7 @@ Difference = tuple[str, str, str]
 """A path within a value, with the old and the new text at that path."""
 
 _ABSENT = "absent"
-_LARGEST_TEXT = 60
+_MAX_TEXT_SIZE = 60
 
 
 def arrow(old: object, new: object) -> str:
@@ -47,7 +47,7 @@ def arrow(old: object, new: object) -> str:
 
 def _short(value: object) -> str:
     text = _ABSENT if value is None else str(value)
-    return text if len(text) <= _LARGEST_TEXT else f"{text[: _LARGEST_TEXT - 3]}..."
+    return text if len(text) <= _MAX_TEXT_SIZE else f"{text[: _MAX_TEXT_SIZE - 3]}..."
 
 
 # ---- configurations and metadata ---------------------------------------------------------------
@@ -82,7 +82,7 @@ def _json(value: Any) -> str:
     try:
         return json.dumps(value, sort_keys=True, ensure_ascii=False)
     except RecursionError:
-        return repr(value)[:_LARGEST_TEXT]
+        return repr(value)[:_MAX_TEXT_SIZE]
 
 
 def metadata_differences(old: str | None, new: str | None) -> list[Difference]:

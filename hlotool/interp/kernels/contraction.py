@@ -26,7 +26,7 @@ __all__ = ["MatrixForm", "large_product", "matrix_form", "matrix_product", "prod
 _EXACT_INTEGERS: tuple[tuple[type[np.floating[Any]], int], ...] = ((np.float32, 2**24), (np.float64, 2**53))
 """Float types, each with the number up to which it represents all integers exactly."""
 
-_FEWEST_TERMS = 64
+_MIN_TERMS = 64
 """Minimum number of terms per partial product in a float type.
 
 With fewer terms, a product in a wider type is faster.
@@ -303,7 +303,7 @@ def _integer_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
     largest = _largest(left) * _largest(right) if left.size and right.size else 0
     for floats, limit in _EXACT_INTEGERS:
         most = limit // max(largest, 1)
-        if most >= min(count, _FEWEST_TERMS):
+        if most >= min(count, _MIN_TERMS):
             return _sum_of_products(left, right, floats, most, number)
     left, right = (x.astype(number.computed, copy=False) for x in (left, right))
     return _product_by_halves(left, right, number) if number.bits == 32 else np.asarray(np.matmul(left, right))

@@ -30,7 +30,7 @@ _FEW_TAPS = 16
 
 Longer windows are composed of shorter windows.
 """
-_MOST_PADDING = 4
+_MAX_PADDING = 4
 """Maximum ratio of padded to original dimension size."""
 _LONG_ROW, _SHORT_COLUMN = 256, 64
 _EXACT_SUMS = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
@@ -170,7 +170,7 @@ def _step(ufunc: Any, dtype: np.dtype[Any], fill: Array, window: WindowDimension
         return partial(_accumulated, ufunc, window, size, fill)
     if window.stride == window.size and not window.padding_low and size * window.size <= base:
         return partial(_by_reshaping, ufunc, window, size)
-    if (size - 1) * window.stride + window.size <= _MOST_PADDING * base:
+    if (size - 1) * window.stride + window.size <= _MAX_PADDING * base:
         return partial(_by_doubling, ufunc, window, size, fill)
     return None
 

@@ -31,7 +31,7 @@ __all__: list[str] = []
 _BLOCK = 1 << 16
 """The number of elements combined at the same time, few enough to stay in a core's cache."""
 
-_FEWEST_IN_PASS = 2048
+_MIN_IN_PASS = 2048
 """Minimum number of elements of a pass; fewer elements are combined faster one by one."""
 
 
@@ -221,7 +221,7 @@ def _passes_of_slices(starts: Sequence[Array], indexed: Sequence[int], sizes: Se
     for k in indexed:
         numbers = numbers * sizes[k] + starts[k]
     passes = _passes(numbers)
-    return passes if len(passes) <= 8 or len(numbers) * prod(lengths.values()) > _FEWEST_IN_PASS * len(passes) else None
+    return passes if len(passes) <= 8 or len(numbers) * prod(lengths.values()) > _MIN_IN_PASS * len(passes) else None
 
 
 def _indexed_first(total: Array, indexed: Sequence[int], lengths: Mapping[int, int]) -> Array:

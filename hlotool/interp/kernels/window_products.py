@@ -36,8 +36,8 @@ __all__ = ["Convolution", "reads_anywhere"]
 _BUFFER = 1 << 18
 """The approximate maximum number of elements of a buffer that is reused."""
 
-_FEWEST_POSITIONS = 256
-_FEWEST_COLUMNS = 32
+_MIN_POSITIONS = 256
+_MIN_COLUMNS = 32
 """Minimum matrix sizes for several products instead of one.
 
 With smaller matrices, one product of concatenated matrices is faster.
@@ -206,7 +206,7 @@ class Convolution:
         if len(self.out) != 1 or not self.window or _is_outside(self.images, -1):
             return False
         first = self.window[0]
-        is_large = prod(self.sizes) >= _FEWEST_POSITIONS and prod(self.taps[1:]) * self.features >= _FEWEST_COLUMNS
+        is_large = prod(self.sizes) >= _MIN_POSITIONS and prod(self.taps[1:]) * self.features >= _MIN_COLUMNS
         return is_large and first.size > 1 and first.stride == 1 and (first.size - 1) * first.window_dilation <= self.sizes[0]
 
     def _fill_by_rows(self) -> None:

@@ -30,12 +30,12 @@ BLOCK_ELEMENTS = 1 << 16
 With smaller blocks, the overhead of calls becomes noticeable, especially with threads, which wait
 for each other between NumPy's functions.
 """
-_SHORTEST_REPEATED = 64
+_MIN_REPEATED_LENGTH = 64
 """Minimum length of vectors that are repeated for all rows of a block before the loop.
 
 NumPy takes three times as long to broadcast them along rows.
 """
-_LEAST_FOR_THREADS = 1 << 22
+_MIN_FOR_THREADS = 1 << 22
 """Minimum number of computed elements for which the overhead of threads is not noticeable.
 
 The elements of the domain are counted once for each operation.
@@ -69,7 +69,7 @@ class _ClusterWriter:
         self.domain = cluster.dimensions
         self.axis = cluster.chunked_axis(BLOCK_ELEMENTS)
         rest = prod(self.domain[self.axis + 1 :])
-        self.threads = threads if prod(self.domain) * len(cluster.operations) >= _LEAST_FOR_THREADS else 1
+        self.threads = threads if prod(self.domain) * len(cluster.operations) >= _MIN_FOR_THREADS else 1
         blocks = -(-self.domain[self.axis] * rest // BLOCK_ELEMENTS)
         self.chunk = max(1, -(-self.domain[self.axis] // blocks)) if blocks else 1
         self.names: dict[Variable, str] = {}
@@ -173,7 +173,7 @@ class _ClusterWriter:
         """Repeats a vector for all rows of a block if it is the same for all blocks."""
         rows = self.domain[self.axis]
         number = NUMBERS[variable.shape.element_type]
-        if not axes or min(axes) <= self.axis or rows % self.chunk or prod(self.domain[self.axis + 1 :]) < _SHORTEST_REPEATED:
+        if not axes or min(axes) <= self.axis or rows % self.chunk or prod(self.domain[self.axis + 1 :]) < _MIN_REPEATED_LENGTH:
             return
         block = self.writer.local("b")
         sizes = (self.chunk, *self.domain[self.axis + 1 :])

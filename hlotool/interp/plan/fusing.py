@@ -24,7 +24,7 @@ from hlotool.interp.plan.forms import Form, Reduction
 from hlotool.interp.plan.graph import Axes, Operation, Region, Variable, counted_dimension, long_dimensions
 from hlotool.shapes.shape import Shape
 
-__all__ = ["SMALLEST_DOMAIN", "Cluster", "Forms", "Keys", "schedule"]
+__all__ = ["MIN_DOMAIN_SIZE", "Cluster", "Forms", "Keys", "schedule"]
 
 Forms = Callable[[Operation], Form | Reduction | None]
 Keys = Sequence[tuple[Variable, Axes]]
@@ -33,9 +33,9 @@ Keys = Sequence[tuple[Variable, Axes]]
 The operands are variables of the cluster or from outside, each with the axes that it spans.
 """
 
-SMALLEST_DOMAIN = 1 << 14
+MIN_DOMAIN_SIZE = 1 << 14
 """Minimum number of elements for which blocks are worth their overhead."""
-_LONGEST_ROW = 1 << 18
+_MAX_ROW_LENGTH = 1 << 18
 """Maximum number of elements of a row that is reduced within a block."""
 
 
@@ -101,7 +101,7 @@ class Cluster:
 
 def schedule(region: Region, forms: Forms) -> list[Operation | Cluster]:
     """Returns the operations in a valid order, with clusters in place of their operations."""
-    if all(prod(result.shape.dimensions) < SMALLEST_DOMAIN for operation in region.operations for result in operation.results):
+    if all(prod(result.shape.dimensions) < MIN_DOMAIN_SIZE for operation in region.operations for result in operation.results):
         return list(region.operations)
     return _ordered(_Clustering(region, forms).items())
 
@@ -170,7 +170,7 @@ class _Clustering:
         latest = [(source, axes) for source, axes in sources if source in self.cluster and self.level[source] == level]
         joined = self._common_axes(latest, sizes)
         if joined is None:
-            if prod(sizes) < SMALLEST_DOMAIN:
+            if prod(sizes) < MIN_DOMAIN_SIZE:
                 return False
             self._join(operation, form, level + bool(latest), sizes, full, [])
         else:
@@ -208,7 +208,7 @@ class _Clustering:
         numbers = {k: number for number, k in enumerate(long_dimensions(operand.shape))}
         reduced = [spanned[numbers[k]] for k in form.axes if k in numbers]
         inner = min(reduced)
-        if inner == 0 or prod(domain) < SMALLEST_DOMAIN or prod(domain[inner:]) > _LONGEST_ROW:
+        if inner == 0 or prod(domain) < MIN_DOMAIN_SIZE or prod(domain[inner:]) > _MAX_ROW_LENGTH:
             return False
         kept = tuple([k for k in spanned if k not in reduced])
         self._join(operation, form, self.level.get(source, 0), domain, kept, [source] if cluster is not None else [], inner)

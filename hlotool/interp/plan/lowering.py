@@ -43,8 +43,8 @@ _POWER = "power"
 For some floats, `x ** 1` in NumPy differs from `x` in the last bit.
 """
 _INLINED_SIZE = 64
-_INCREASE, _LEAST_INCREASE = 16, 10_000
-"""Limit on the size of generated code: `_LEAST_INCREASE + _INCREASE * instructions of the module`.
+_INCREASE, _MIN_INCREASE = 16, 10_000
+"""Limit on the size of generated code: `_MIN_INCREASE + _INCREASE * instructions of the module`.
 
 If several loops share a body, it is generated for each of them.
 """
@@ -164,7 +164,7 @@ class Lowering:
         self._offsets: Memo[Shape, list[int]] = Memo(_offsets_of)
         self._numbers: dict[tuple[str, bytes], Leaves] = {}
         self._foldable = _FOLDED_IN_ALL
-        self._most_instructions = _LEAST_INCREASE + _INCREASE * sum(len(computation.instructions) for computation in graph.sizes)
+        self._most_instructions = _MIN_INCREASE + _INCREASE * sum(len(computation.instructions) for computation in graph.sizes)
         self._left = 0
 
     def region(self, computation: Computation) -> Region:

@@ -16,7 +16,7 @@ __all__ = ["NumberBlock", "NumberStatements"]
 
 _DEEPEST_BRANCH = 6
 """Maximum depth of nested branches; Python allows 20 nested blocks."""
-_LONGEST_EXPRESSION = 160
+_MAX_EXPRESSION_LENGTH = 160
 """Maximum length in characters, since Python's parser limits the nesting of parentheses."""
 _CELL = "cell[0]"
 """An element of an f32 array, used to round numbers.
@@ -139,7 +139,7 @@ class NumberStatements:
                 self._expressions[result] = _CELL
                 return
             expression = _CELL
-        elif template.wraps is None and self._uses[result] == 1 and len(expression) <= _LONGEST_EXPRESSION and self._is_read_in(result, block):
+        elif template.wraps is None and self._uses[result] == 1 and len(expression) <= _MAX_EXPRESSION_LENGTH and self._is_read_in(result, block):
             self._expressions[result] = expression
             return
         self._writer.line(f"{self.text(result)} = {expression}")

@@ -20,7 +20,7 @@ from hlotool.optimizer.tuple_edits import (
 __all__ = ["simplify_arguments"]
 
 # Constants with more elements remain arguments of computations instead of being copied into them.
-_LARGEST_COPY = 64
+_MAX_COPY_SIZE = 64
 
 
 def simplify_arguments(context: Context) -> bool:
@@ -74,7 +74,7 @@ def _use_constants(context: Context, computation: Computation, parameters: list[
     for x in parameters:
         arguments = [caller.operands[x.immediate] for caller in callers]
         literal = arguments[0].literal
-        if literal is None or literal.elided or literal.shape != x.shape or literal.element_count > _LARGEST_COPY:
+        if literal is None or literal.elided or literal.shape != x.shape or literal.element_count > _MAX_COPY_SIZE:
             continue
         if any(y.literal != literal or y.shape != x.shape for y in arguments) or not rewriter.is_used(x):
             continue

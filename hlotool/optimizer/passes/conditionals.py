@@ -25,7 +25,7 @@ from hlotool.shapes.shape import Shape, array_shape
 __all__ = ["simplify_conditionals"]
 
 # The maximum length of a branch, in instructions. Selects require that both branches are computed.
-_LONGEST_BRANCH = 32
+_MAX_BRANCH_LENGTH = 32
 
 
 def simplify_conditionals(context: Context) -> bool:
@@ -142,7 +142,7 @@ class _Branch:
         self.copied = [y for y in self.all if y not in self.outside and y is not skipped]
 
     def is_short(self) -> bool:
-        return len(self.copied) <= _LONGEST_BRANCH and all(map(_is_short, self.copied))
+        return len(self.copied) <= _MAX_BRANCH_LENGTH and all(map(_is_short, self.copied))
 
     def outer(self, x: Instruction) -> Instruction:
         """Returns the instruction outside the branch that has the value of `x`, or `x` itself."""

@@ -22,12 +22,12 @@ __all__ = ["fold_constants"]
 _OPTIONS = RunOptions(max_iterations=1000)
 # The maximum work for each instruction to fold, in elements. This much work takes a few tenths of a
 # second.
-_MOST_WORK = 1 << 26
+_MAX_WORK = 1 << 26
 # A result with at most this many elements may have more elements than the constants that it depends
 # on. The second limit is for broadcasts.
-_MOST_NEW_ELEMENTS, _MOST_BROADCAST_ELEMENTS = 256, 64
+_MAX_NEW_ELEMENTS, _MAX_BROADCAST_ELEMENTS = 256, 64
 # Broadcasts and iotas with more elements are not computed just to fold their users.
-_MOST_OPERAND_ELEMENTS = 1 << 16
+_MAX_OPERAND_ELEMENTS = 1 << 16
 
 
 def fold_constants(context: Context) -> bool:
@@ -60,7 +60,7 @@ def _fold_all(context: Context, computation: Computation, fixed: FixedValues) ->
         if not x.operands:
             if x.literal is not None and not x.literal.elided:
                 known[x] = _elements(x.shape)
-            elif _is_compact(x) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
+            elif _is_compact(x) and _elements(x.shape) <= _MAX_OPERAND_ELEMENTS:
                 known[x] = 0
             continue
         # The first operand is tested separately for speed, since it is not constant in most
@@ -71,7 +71,7 @@ def _fold_all(context: Context, computation: Computation, fixed: FixedValues) ->
             return False
         if _is_foldable(context, x, known) and fixed.has_fixed_value(x):
             known |= {new: _elements(new.shape) for new in _fold(context, x)}
-        elif _is_compact(x) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
+        elif _is_compact(x) and _elements(x.shape) <= _MAX_OPERAND_ELEMENTS:
             known[x] = sum(known[operand] for operand in x.operands)
         is_kept |= context.rewriter.has_control_edges(x)
     return is_kept and context.report.count > before
@@ -86,7 +86,7 @@ def _is_foldable(context: Context, x: Instruction, known: Mapping[Instruction, i
         return False
     size = sum(prod(leaf.dimensions) * max(ELEMENT_TYPES[leaf.element_type].bits, 8) // 8 for leaf in x.shape.leaves())
     given = sum(known[operand] for operand in x.operands)
-    most = max(given, _MOST_BROADCAST_ELEMENTS if _is_compact(x) else _MOST_NEW_ELEMENTS)
+    most = max(given, _MAX_BROADCAST_ELEMENTS if _is_compact(x) else _MAX_NEW_ELEMENTS)
     return size <= context.options.max_constant_bytes and _elements(x.shape) <= most
 
 
@@ -138,7 +138,7 @@ def _value(x: Instruction) -> Any:
     while x.op.name == "get-tuple-element" and x.operands[0].op.name == "tuple":
         x = x.operands[0].operands[x.attributes["index"]]
     values: dict[Instruction, Any] = {}
-    limit = WorkLimit(_MOST_WORK)
+    limit = WorkLimit(_MAX_WORK)
     stack = [x]
     while stack:
         y = stack[-1]

@@ -25,9 +25,9 @@ from hlotool.shapes.shape import tuple_shape
 __all__ = ["hoist_invariants", "simplify_loops"]
 
 # Constants with more elements are moved into a loop, but not copied.
-_LARGEST_COPY = 64
+_MAX_COPY_SIZE = 64
 # Equal elements are usually found in two steps; each step looks at the whole body.
-_MOST_STEPS = 8
+_MAX_STEPS = 8
 
 
 def simplify_loops(context: Context) -> bool:
@@ -135,7 +135,7 @@ class _Loop:
             return False
         if element.control_predecessors:
             return False
-        return self.rewriter.use_count(element) == 1 or literal.element_count <= _LARGEST_COPY
+        return self.rewriter.use_count(element) == 1 or literal.element_count <= _MAX_COPY_SIZE
 
     def _is_read(self, element: Instruction) -> bool:
         """Returns whether anything but the body's root uses a get-tuple-element."""
@@ -167,7 +167,7 @@ class _Loop:
         """Returns, for each element of the state, the index of the first element that equals it."""
         separate = list(range(len(self.start.operands)))
         first = _first_of_equal((start, start.shape, _outline(new)) for start, new in zip(self.start.operands, self.root.operands, strict=True))
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             if first == separate:
                 return separate
             numbers = self._numbers(first)

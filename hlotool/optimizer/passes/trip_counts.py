@@ -14,7 +14,7 @@ __all__ = ["annotate_trip_counts", "unroll_loops"]
 
 # The maximum number of instructions that unrolling a loop may produce. Inner loops are unrolled
 # before outer ones, so the instructions of inner loops are copied again.
-_MOST_COPIES = 4096
+_MAX_COPIES = 4096
 
 
 def annotate_trip_counts(context: Context) -> bool:
@@ -78,7 +78,7 @@ def _is_unrollable(context: Context, x: Instruction) -> bool:
     if any(context.has_effect(y) for y in context.instructions(condition)):
         return False
     instructions = context.instructions(body)
-    if len(instructions) * count > _MOST_COPIES:
+    if len(instructions) * count > _MAX_COPIES:
         return False
     return not any(context.has_effect(y) or COMMUNICATES in y.op.traits for y in instructions)
 

@@ -12,7 +12,7 @@ __all__: list[str] = []
 
 # The rule for maps looks at each instruction of the computation, so it is limited to short
 # computations.
-_MOST_MAPPED = 32
+_MAX_MAPPED = 32
 
 
 @rule("call", "fusion")
@@ -57,7 +57,7 @@ def map_of_elementwise_operations(x: Instruction, rewriter: PatternRewriter) -> 
     operations = [y for y in instructions if y.op.name != "parameter"]
     constants = sum(y.literal is not None for y in operations)
     is_copied = rewriter.module_rewriter.caller_count(body) > 1
-    if len(operations) > _MOST_MAPPED or constants > 1 or (is_copied and len(operations) + constants > 1) or not _fits_body(x, body):
+    if len(operations) > _MAX_MAPPED or constants > 1 or (is_copied and len(operations) + constants > 1) or not _fits_body(x, body):
         return None
     if not all(y.literal is not None or ELEMENTWISE in y.op.traits for y in operations):
         return None

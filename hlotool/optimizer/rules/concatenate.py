@@ -17,7 +17,7 @@ from hlotool.shapes.values import PaddingDimension, SliceRange
 
 __all__: list[str] = []
 
-_MOST_OPERANDS = 10_000
+_MAX_OPERANDS = 10_000
 
 
 def _joined(x: Instruction, operands: Sequence[Instruction], rewriter: PatternRewriter) -> Instruction:
@@ -44,7 +44,7 @@ def concatenate_of_concatenate(x: Instruction, rewriter: PatternRewriter) -> Ins
     for y in x.operands:
         operands += y.operands if y in nested else (y,)
     # Without a limit, long chains of concatenates would take quadratic time.
-    return rewriter.with_operands(x, operands) if len(operands) <= _MOST_OPERANDS else None
+    return rewriter.with_operands(x, operands) if len(operands) <= _MAX_OPERANDS else None
 
 
 @rule("concatenate", of=("slice",))

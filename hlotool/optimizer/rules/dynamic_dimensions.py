@@ -11,7 +11,7 @@ from hlotool.optimizer.registry import rule
 __all__: list[str] = []
 
 # The maximum number of instructions that rules look through.
-_MOST_STEPS = 16
+_MAX_STEPS = 16
 
 
 @rule("set-dimension-size", of=("set-dimension-size",))
@@ -98,7 +98,7 @@ def _is_dynamic(x: Instruction, dimension: int) -> bool:
 def _same_sizes(x: Instruction, dimension: int) -> list[tuple[Instruction, int]]:
     """Returns `x` and the arrays it is computed from, each with its dimension of the same size."""
     result: list[tuple[Instruction, int]] = []
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         result.append((x, dimension))
         if x.op.name == "transpose":
             dimension = dimensions_of(x)[dimension]

@@ -22,8 +22,8 @@ __all__: list[str] = []
 
 _ELEMENTWISE = tuple(op.name for op in OPS.values() if ELEMENTWISE in op.traits)
 # Constants with more elements are not decoded just to give them other dimensions.
-_LARGEST_CONSTANT = 1000
-_MOST_USERS = 4
+_MAX_CONSTANT_SIZE = 1000
+_MAX_USERS = 4
 
 # A function that inserts an operand as it was before the rearrangement.
 Before = Callable[[], Instruction]
@@ -111,7 +111,7 @@ def _all_move(y: Instruction, rewriter: PatternRewriter) -> bool:
     reshapes at first, so the users of these operations must absorb reshapes or be elementwise, too.
     """
     users = rewriter.users(y)
-    if len(users) > _MOST_USERS or rewriter.module_rewriter.is_root(y):
+    if len(users) > _MAX_USERS or rewriter.module_rewriter.is_root(y):
         return False
     sizes = y.operands[0].shape.dimensions
     for user in users:
@@ -146,7 +146,7 @@ def _before_reshape(y: Instruction, source: Shape, rewriter: PatternRewriter) ->
         dimensions = broadcast_after_reshape(y, source.dimensions)
         return None if dimensions is None else lambda: rewriter.add("broadcast", y.operands, shape, dimensions=dimensions)
     literal = y.literal
-    if literal is None or literal.elided or not rewriter.has_one_user(y) or element_count(y.shape) > _LARGEST_CONSTANT:
+    if literal is None or literal.elided or not rewriter.has_one_user(y) or element_count(y.shape) > _MAX_CONSTANT_SIZE:
         return None
     return lambda: rewriter.constant(literal_from_bytes(shape, decode(literal)))
 

@@ -39,7 +39,7 @@ _HEADERLESS = re.compile(
     rf"(?:[^A-Za-z%\n]*+\n)?[^A-Za-z%\n]*+(?:ROOT[ \t]++)?+{_NAME}[ \t]*+=[ \t]",
     re.MULTILINE,
 )
-_LONGEST_SIGNATURE = 200
+_MAX_SIGNATURE_LENGTH = 200
 
 
 class Excerpt(NamedTuple):
@@ -158,7 +158,7 @@ class _Reader:
             if close < 0:
                 self._take(line, at, len(text))
                 self.signature += self.signature > 0
-                return self.signature < _LONGEST_SIGNATURE
+                return self.signature < _MAX_SIGNATURE_LENGTH
             thread = _THREAD.match(text, close)
             close = thread.end() if thread is not None else close
             self._take(line, at, close)

@@ -16,12 +16,12 @@ from hlotool.text.source.derived import Piece
 __all__ = ["Line", "lines_from"]
 
 # The maximum number of lines from other threads between two lines of a module in a log.
-_MOST_FOREIGN_LINES = 200
+_MAX_FOREIGN_LINES = 200
 # After the first line of a module, at most this many lines are searched for the module's prefix,
 # since lines from other threads may come in between.
-_MOST_TRIED_LINES = 20
+_MAX_TRIED_LINES = 20
 # The maximum number of characters before a module that count as its prefix.
-_LONGEST_PREFIX = 300
+_MAX_PREFIX_LENGTH = 300
 _BLANK_LINE = "<BLANKLINE>"
 _NUMBER = re.compile(r"0x[0-9a-f]++|[0-9]++|\s++")
 _OPENING_QUOTE = re.compile(r"(?P<quote>[\"'])(?:[^\"'\\]|\\.)*+\Z")
@@ -70,14 +70,14 @@ def lines_from(text: str, start: int) -> Iterator[Line]:
     >>> [line.text for line in lines_from("log 1]HloModule a\\nlog 2]b {\\nthe end", 6)]
     ['HloModule a\\n', 'b {\\n']
     """
-    line_start = text.rfind("\n", max(0, start - _LONGEST_PREFIX), start) + 1
-    prefix, line_end = text[max(line_start, start - _LONGEST_PREFIX) : start], _end_of_line(text, start)
+    line_start = text.rfind("\n", max(0, start - _MAX_PREFIX_LENGTH), start) + 1
+    prefix, line_end = text[max(line_start, start - _MAX_PREFIX_LENGTH) : start], _end_of_line(text, start)
     if text.find(r"\n", start, line_end) >= 0 and (r"\n" in prefix or prefix.rstrip().endswith(('"', "'"))):
         quote = _OPENING_QUOTE.search(prefix)
         return _escaped_lines(text, start, quote["quote"] if quote is not None else "")
     pattern = _prefix_pattern(prefix)
     is_log = any(c.isdigit() for c in prefix)
-    if pattern is not None and _goes_on(text, line_end, pattern, _MOST_TRIED_LINES if is_log else 1):
+    if pattern is not None and _goes_on(text, line_end, pattern, _MAX_TRIED_LINES if is_log else 1):
         return _prefixed_lines(text, start, pattern, is_log=is_log)
     return _plain_lines(text, start)
 
@@ -128,7 +128,7 @@ def _prefixed_lines(text: str, start: int, pattern: re.Pattern[str], *, is_log: 
     end = _end_of_line(text, start)
     yield _line(text, start, end)
     foreign = 0
-    while end < len(text) and foreign <= _MOST_FOREIGN_LINES:
+    while end < len(text) and foreign <= _MAX_FOREIGN_LINES:
         start, end = end, _end_of_line(text, end)
         match = pattern.match(text, start, end)
         if match is not None:

@@ -13,7 +13,7 @@ __all__ = ["dense_literal", "plain_literal", "spaced_bits"]
 
 # The maximum number of elements, including zeros, of a sparse literal that is rewritten as a dense
 # literal.
-_MOST_ELEMENTS = 1_000_000
+_MAX_ELEMENTS = 1_000_000
 _ARRAY = re.compile(rf"{ARRAY}\s*+(?=[^\s,)])")
 _ARRAY_ALONE = re.compile(rf"{ARRAY}(?=\s*+[,)])")
 # A shape of element type pred, and the numbers after it up to the next shape or parenthesis.
@@ -61,7 +61,7 @@ def dense_literal(dimensions: str, text: str) -> str | None:
     if not _DIMENSIONS.fullmatch(dimensions):
         return None
     sizes = [int(size) for size in dimensions.split(",")]
-    if prod(max(size, 1) for size in sizes) > _MOST_ELEMENTS:
+    if prod(max(size, 1) for size in sizes) > _MAX_ELEMENTS:
         return None
     values: dict[tuple[int, ...], str] = {}
     inner, at = text.strip()[1:-1].rstrip(), 0

@@ -20,7 +20,7 @@ LEGACY_CODE = "W060"
 _EXPLAINED = frozenset({"M023", "S046"})
 # The number of characters searched before and after an error, and the greatest distance from the
 # error at which the last searched line may end.
-_SEARCHED, _LONGEST_LINE = 1 << 17, 1 << 21
+_SEARCHED, _MAX_LINE_LENGTH = 1 << 17, 1 << 21
 _ADVICE = "read it with --legacy (in Python, legacy=True), or rewrite it with `hlotool verify --legacy --fix`"
 
 
@@ -173,8 +173,8 @@ def _around(source: Source, error: Diagnostic) -> tuple[int, int]:
     low = text.find("\n", offset - _SEARCHED, offset) + 1 if offset > _SEARCHED else 0
     if not low and offset > _SEARCHED:
         return offset, offset
-    high = text.find("\n", offset + _SEARCHED, offset + _LONGEST_LINE)
-    return low, high if high >= 0 else min(len(text), offset + _LONGEST_LINE)
+    high = text.find("\n", offset + _SEARCHED, offset + _MAX_LINE_LENGTH)
+    return low, high if high >= 0 else min(len(text), offset + _MAX_LINE_LENGTH)
 
 
 def _hint(spelling: OldSpelling, error: Diagnostic) -> str:

@@ -21,7 +21,7 @@ __all__ = ["sparse_dot"]
 _DESCRIPTOR = re.compile(r"([LR])\.([0-9]{1,9})@([0-9]{1,9}):([0-9]{1,9})")
 _WIDTHS = {"u8": 8, "u16": 16, "u32": 32, "u64": 64}
 # The limit for the number of stored elements times the size of a group.
-_MOST_ELEMENTS = 1 << 40
+_MAX_ELEMENTS = 1 << 40
 
 
 def sparse_dot(text: Text, statement: Statement) -> list[Edit] | None:
@@ -84,7 +84,7 @@ def _packing(text: Text, descriptor: re.Match[str], operand: tuple[int, int], po
         return None
     expected = list(values.dimensions)
     expected[dimension] = -(-values.dimensions[dimension] // packing.per_number)
-    return packing if list(numbers.dimensions) == expected and prod(values.dimensions) * group <= _MOST_ELEMENTS else None
+    return packing if list(numbers.dimensions) == expected and prod(values.dimensions) * group <= _MAX_ELEMENTS else None
 
 
 def _dense(before: Instructions, packing: _Packing, values: str, positions: str) -> str:

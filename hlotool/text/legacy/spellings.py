@@ -96,11 +96,11 @@ def _sparse(text: Text, match: re.Match[str]) -> list[Edit]:
 
 _ARRAY_BEFORE = re.compile(rf"{_KEY}{_SHAPE}")
 # The maximum number of characters from the start of a shape to its empty layout.
-_LONGEST_SHAPE = 300
+_MAX_SHAPE_LENGTH = 300
 
 
 def _empty_layout(text: Text, match: re.Match[str]) -> list[Edit] | None:
-    low = max(0, match.start() - _LONGEST_SHAPE)
+    low = max(0, match.start() - _MAX_SHAPE_LENGTH)
     start = text.masked.rfind("[", low, match.start())
     while start > low and text.masked[start - 1].isalnum():
         start -= 1

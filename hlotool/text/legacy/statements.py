@@ -184,13 +184,13 @@ _KEYWORDS = {
 _WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*+")
 _PLAIN_ARRAY = re.compile(rf"({TYPE})\[[ ]*+((?:[0-9]{{1,18}}+[ ]*+(?:,[ ]*+)?+)*+)\]")
 # The maximum number of characters in a name that is looked up.
-_LONGEST_NAME = 10_000
+_MAX_NAME_LENGTH = 10_000
 
 
 def _name_span(text: str, operand: tuple[int, int]) -> tuple[int, int] | None:
     """Returns the span of an operand's name, which is the operand's last word."""
     start, end = operand
-    last = text[max(start, end - _LONGEST_NAME) : end].split()[-1:]
+    last = text[max(start, end - _MAX_NAME_LENGTH) : end].split()[-1:]
     return (end - len(last[0]), end) if last and _WORD.fullmatch(last[0]) else None
 
 

@@ -32,7 +32,7 @@ _WORD = re.compile(r"(?:ROOT[ \t]++)?+[A-Za-z0-9_.%\-]++")
 # Codes of errors in attribute values. Their messages also underline the name of the attribute.
 _ABOUT_ATTRIBUTE = frozenset({"S006", "S017", "S018", "S029"})
 _ATTRIBUTE_BEFORE = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*+=[ \t]*+\Z")
-_LONGEST_ATTRIBUTE = 80
+_MAX_ATTRIBUTE_LENGTH = 80
 _PARAMETER = re.compile(r"\bparameter[ \t]*+\([^)]*+\)")
 # The beginning of a pair in input_output_alias.
 _ALIAS_PAIR = re.compile(r"\{[-0-9, \t\r\n]*+\}[ \t\r\n]*+:")
@@ -44,8 +44,8 @@ _HEADER = re.compile(r"^[ \t]*+(?:ENTRY[ \t]++)?+%?+([A-Za-z_][A-Za-z0-9_.\-]*+)
 
 # The maximum number of names that are compared with a misspelled name, and the maximum number of
 # comparisons per module. A comparison takes about 20 microseconds.
-_MOST_COMPARED = 1000
-_MOST_COMPARISONS = 10_000
+_MAX_COMPARED = 1000
+_MAX_COMPARISONS = 10_000
 
 # The maximum number of leaves in the inferred tuples of a module, in addition to one leaf for each
 # character of its text.
@@ -173,7 +173,7 @@ class ModuleBuilder:
         if end < 0 and word is not None:
             end = word.end()
         if violation.code in _ABOUT_ATTRIBUTE:
-            name = _ATTRIBUTE_BEFORE.search(text, max(0, start - _LONGEST_ATTRIBUTE), start)
+            name = _ATTRIBUTE_BEFORE.search(text, max(0, start - _MAX_ATTRIBUTE_LENGTH), start)
             end, start = (max(end, start + 1), name.start()) if name is not None else (end, start)
         self.report(violation.code, start, violation.message, violation.hint, end=end)
 
@@ -339,9 +339,9 @@ class ModuleBuilder:
 
         Considers only the latest names, and none at all after too many comparisons.
         """
-        candidates = list(islice(reversed(names), _MOST_COMPARED))
+        candidates = list(islice(reversed(names), _MAX_COMPARED))
         self._comparisons += len(candidates)
-        return nearest(name, candidates) if self._comparisons <= _MOST_COMPARISONS else None
+        return nearest(name, candidates) if self._comparisons <= _MAX_COMPARISONS else None
 
     # ---- the module -----------------------------------------------------------------------------
 

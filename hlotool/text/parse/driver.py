@@ -235,7 +235,7 @@ def _report(session: ParseSession, error: UnexpectedInput, accepts: frozenset[st
     if "\n" in text[at_end:position] and (unclosed or not begins) and code != "S034":
         # Something ended too early: point to its end, not to the start of what follows.
         shown, end = at_end, at_end + 1
-    before = _WORD_BEFORE.search(text, max(0, position - _LONGEST_WORD), position) if code in _ABOUT_WORD_BEFORE else None
+    before = _WORD_BEFORE.search(text, max(0, position - _MAX_WORD_LENGTH), position) if code in _ABOUT_WORD_BEFORE else None
     if before is not None and (code != "S017" or "=" in before[0]):
         shown = before.start()
     if at is not None:
@@ -257,7 +257,7 @@ _NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)
 # Codes of errors right after a word, such as a module without a name or a key without a valid
 # value. Messages with these codes point to the word.
 _ABOUT_WORD_BEFORE = frozenset({"M019", "M023", "S017", "S042", "S048"})
-_LONGEST_WORD = 200
+_MAX_WORD_LENGTH = 200
 _WORD_BEFORE = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?(?=[A-Za-z0-9_.\-]+[ \t]*\Z))?[A-Za-z0-9_.\-]+=?\s*\Z")
 _TOKEN_START = re.compile(r"[A-Za-z0-9_%{}()\[\],=:*+~?\"'-]|<=|\.\.\.")
 

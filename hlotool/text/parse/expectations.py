@@ -74,7 +74,7 @@ _FIELDS = {
     "a window field": "size stride pad lhs_dilate rhs_dilate rhs_reversal".split(),
 }
 # The key before the value of a frontend attribute, and the keyword before a module's name.
-_LONGEST_KEY = 200
+_MAX_KEY_LENGTH = 200
 _FRONTEND_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*(?<!backend_config)=[ \t]*\Z")
 _MODULE_WORD = re.compile(r"(?<![A-Za-z0-9_.\-])HloModule\s*\Z")
 # The start of a list of names as the value of an attribute that takes a computation. An inline body
@@ -123,7 +123,7 @@ def describe_syntax_error(text: str, position: int, accepts: frozenset[str]) -> 
 
 def _misspelled(text: str, position: int) -> SyntaxMistake | None:
     """Finds an unknown opcode or element type before the bracket at which the parser failed."""
-    start = max(0, position - _LONGEST_KEY)
+    start = max(0, position - _MAX_KEY_LENGTH)
     array = _OPENED.search(text, start, position + 1)
     if array is not None and array["bracket"] == "[" and array["word"] not in ELEMENT_TYPES and meant_type(array["word"]) is not None:
         return SyntaxMistake("S036", f"unknown element type '{array['word']}'", _type_hint(array["word"]), array.start("word"))
@@ -159,7 +159,7 @@ def _described(text: str, position: int, accepts: frozenset[str]) -> tuple[str, 
     if code == "S001" and misnamed.lstrip("%") in ELEMENT_TYPES:
         name = misnamed.lstrip("%")
         return "S046", f"'{name}' is an element type and cannot be the name of an instruction", f"rename it to '{name}_'"
-    listed = _LISTED_NAME.search(text, max(0, position - _LONGEST_KEY), position) if "EQUAL" in accepts and seen in ("}", ",") else None
+    listed = _LISTED_NAME.search(text, max(0, position - _MAX_KEY_LENGTH), position) if "EQUAL" in accepts and seen in ("}", ",") else None
     if listed is not None and listed["key"] == "calls" and "to_apply=" in text[text.rfind("\n", 0, position) + 1 : position]:
         return "S042", TO_APPLY_AND_CALLS, None
     if listed is not None:
@@ -209,9 +209,9 @@ def _known_mistake(text: str, position: int, seen: str, accepts: frozenset[str])
             return "S038" if "metadata" in kind else "S017", f"did you mean '{meant}'?" if meant else f"the fields are {', '.join(names)}"
     if "ALIAS_KIND" in accepts and word:
         return "M015", "write may-alias or must-alias"
-    if accepts >= {"STRING", "RAW_DICT"} and _FRONTEND_KEY.search(text, max(0, position - _LONGEST_KEY), position):
+    if accepts >= {"STRING", "RAW_DICT"} and _FRONTEND_KEY.search(text, max(0, position - _MAX_KEY_LENGTH), position):
         return "M023", f'quote the value: "{seen}"'
-    if _MODULE_WORD.search(text, max(0, position - _LONGEST_KEY), position) and "IDENT" in accepts:
+    if _MODULE_WORD.search(text, max(0, position - _MAX_KEY_LENGTH), position) and "IDENT" in accepts:
         return "M019", "name the module: HloModule name"
     if "EQUAL" not in accepts and "ROOT" in accepts and seen.endswith("="):
         return "S001", f"write a space before '=': {word} = ..."

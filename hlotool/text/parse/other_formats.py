@@ -69,7 +69,7 @@ _COMMENTS = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _LOOKED_AT = 1024
 # Characters that are rare in text: control characters, and bytes that are not UTF-8.
 _BYTES = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\udc80-\udcff]")
-_MOST_BYTES = 0.02
+_MAX_BYTES = 0.02
 _BINARY = OtherFormat("binary data, perhaps a serialized module", _BYTES, _DUMP)
 
 
@@ -85,7 +85,7 @@ def describe_other_format(text: str, *, may_be_binary: bool = True) -> OtherForm
     True
     """
     beginning = text[:_LOOKED_AT]
-    if may_be_binary and len(_BYTES.findall(beginning)) > _MOST_BYTES * len(beginning):
+    if may_be_binary and len(_BYTES.findall(beginning)) > _MAX_BYTES * len(beginning):
         return next((row for row in _FORMATS if row.beginning.match(text)), _BINARY)
     start = _COMMENTS.match(text, 0, 1 << 16)
     at = start.end() if start is not None else 0

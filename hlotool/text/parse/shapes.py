@@ -17,7 +17,7 @@ __all__ = ["shape"]
 
 # A static array, with or without a dimension order. Such shapes need no parser.
 _PLAIN = re.compile(r"([a-z][a-z0-9]*)\[([0-9,]*)\](?:\{([0-9,]+)\})?")
-_MOST_SHOWN = 60
+_MAX_SHOWN = 60
 
 
 def shape(text: str | Shape) -> Shape:
@@ -57,6 +57,6 @@ def _parsed(text: str) -> Shape:
 
 
 def _not_a_shape(text: str) -> ParseError:
-    message = f"'{text[:_MOST_SHOWN]}' is not a shape"
+    message = f"'{text[:_MAX_SHOWN]}' is not a shape"
     hint = "write a shape such as f32[2,3] or (s32[], f32[4]{0})"
     return ParseError([Diagnostic("S001", CODE_NAMES["S001"], "error", message, "<shape>", hint=hint)])

@@ -21,7 +21,7 @@ _COMMENT = re.compile(COMMENT)
 _UNCLOSED = r"(?P<unclosed>[\"']|/\*)"
 # Each unclosed string or comment costs a search through the rest of the text. After this many of
 # them, the search for comments ends, since it is no longer worth the time.
-_MOST_UNCLOSED = 16
+_MAX_UNCLOSED = 16
 # Also matches everything before the token, because a search would try the alternatives at every
 # character.
 _TOKEN = re.compile(
@@ -65,7 +65,7 @@ def comment_spans(text: str) -> Iterator[tuple[int, int]]:
     if "//" not in text and "/*" not in text:
         return
     position, next_token, unclosed = 0, _TOKEN.match, 0
-    while unclosed <= _MOST_UNCLOSED and (token := next_token(text, position)) is not None:
+    while unclosed <= _MAX_UNCLOSED and (token := next_token(text, position)) is not None:
         position = token.end()
         kind = token.lastgroup
         if kind == "comment":

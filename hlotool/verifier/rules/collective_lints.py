@@ -18,7 +18,7 @@ __all__: list[str] = []
 
 _SMALL = 1 << 20
 # The search for a device id in the computation of an index stops after this many instructions.
-_MOST_STEPS = 32
+_MAX_STEPS = 32
 
 
 @module_rule("W023", stage="lint")
@@ -99,7 +99,7 @@ def _takes_shard(user: Instruction, x: Instruction) -> bool:
 
 def _follows_from_id(index: Instruction) -> bool:
     stack, seen = [index], {index}
-    while stack and len(seen) < _MOST_STEPS:
+    while stack and len(seen) < _MAX_STEPS:
         x = stack.pop()
         if DEVICE_ID in x.op.traits:
             return True

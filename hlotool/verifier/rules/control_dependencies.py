@@ -12,9 +12,9 @@ __all__: list[str] = []
 
 # The search for a path from a predecessor to its successor stops after this many steps, to keep the
 # rule cheap.
-_MOST_STEPS = 500
+_MAX_STEPS = 500
 # If an instruction has more predecessors than this, only the first ones are examined.
-_MOST_PREDECESSORS = 32
+_MAX_PREDECESSORS = 32
 
 
 @module_rule("A036", stage="lint")
@@ -27,7 +27,7 @@ def control_dependencies(facts: Facts) -> Iterator[Finding]:
     for computation in facts.module.computations:
         locations: dict[Instruction, int] = {}
         for x in computation.instructions:
-            for number, predecessor in enumerate(x.control_predecessors[:_MOST_PREDECESSORS]):
+            for number, predecessor in enumerate(x.control_predecessors[:_MAX_PREDECESSORS]):
                 if not locations:
                     locations = {y: k for k, y in enumerate(computation.instructions)}
                 reason = _reason(x, predecessor, locations)
@@ -46,7 +46,7 @@ def _reason(x: Instruction, predecessor: Instruction, locations: dict[Instructio
     earliest = locations.get(predecessor, 0)
     pending = [y for y in (*x.operands, *x.control_predecessors) if y is not predecessor]
     seen: set[Instruction] = set()
-    while pending and len(seen) < _MOST_STEPS:
+    while pending and len(seen) < _MAX_STEPS:
         y = pending.pop()
         # No instruction depends on a later one.
         if y in seen or locations.get(y, 0) <= earliest:

@@ -18,7 +18,7 @@ __all__: list[str] = []
 
 _DOUBLES = frozenset({"f64", "c128"})
 _WIDE_INTEGERS = frozenset({"s64", "u64"})
-_MOST_TERMS = 1024
+_MAX_TERMS = 1024
 _LOW_BITS = 16
 
 
@@ -79,7 +79,7 @@ def low_precision_sums(facts: Facts) -> Iterator[Finding]:
             continue
         root = binary_root(x.attributes["to_apply"])
         terms = prod(x.operands[0].shape.dimensions[k] for k in x.attributes["dimensions"])
-        if root is not None and root.op.name == "add" and root.shape.element_type == row.name and terms > _MOST_TERMS:
+        if root is not None and root.op.name == "add" and root.shape.element_type == row.name and terms > _MAX_TERMS:
             yield Finding("W031", computation, x, "opcode", f"{terms} elements are summed in {row.name}", "accumulate in f32")
 
 

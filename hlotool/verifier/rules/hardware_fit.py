@@ -13,7 +13,7 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 _WORST_RATIO = 2
-_LEAST_WASTE = 1 << 16
+_MIN_WASTE = 1 << 16
 _TILE = 8
 # Dimensions smaller than two tiles cannot avoid padding.
 _SMALL = 2 * _TILE
@@ -41,7 +41,7 @@ def _waste(x: Instruction) -> str | None:
     for leaf in x.shape.leaves():
         if leaf.is_array and leaf.layout is not None and leaf.layout.tiles:
             data, stored = bytes_of(leaf), padded_bytes_of(leaf)
-            if stored > _WORST_RATIO * data and stored - data >= _LEAST_WASTE:
+            if stored > _WORST_RATIO * data and stored - data >= _MIN_WASTE:
                 return f"tiles pad {format_bytes(data)} of data to {format_bytes(stored)}"
     return None
 

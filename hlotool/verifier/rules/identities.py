@@ -16,7 +16,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_MOST_FOLDED = 1 << 24
+_MAX_FOLDED = 1 << 24
 
 
 @module_rule("W019", stage="lint")
@@ -76,7 +76,7 @@ def foldable(facts: Facts) -> Iterator[Finding]:
     """
     for computation, x in facts.instructions_with(FOLDABLE):
         literals = [operand.literal for operand in x.operands]
-        if literals and all(literal is not None and not literal.elided for literal in literals) and elements_of(x.shape) <= _MOST_FOLDED:
+        if literals and all(literal is not None and not literal.elided for literal in literals) and elements_of(x.shape) <= _MAX_FOLDED:
             yield Finding("W021", computation, x, "opcode", "all operands are constants, so the result is known")
 
 

@@ -88,15 +88,15 @@ def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | 
     return None
 
 
-_MOST_PAIRS = 4
+_MAX_PAIRS = 4
 
 
 def _pairs_of_leaves(parameter: Shape, output: Shape, pair: AliasPair) -> str | None:
     """Returns a hint with the pairs that were probably meant if a pair contains small tuples."""
-    if max(len(parameter.elements), len(output.elements)) > _MOST_PAIRS:
+    if max(len(parameter.elements), len(output.elements)) > _MAX_PAIRS:
         return None
     leaves = [index for index, _ in indexed_leaves(output)]
-    if not parameter.is_tuple or [index for index, _ in indexed_leaves(parameter)] != leaves or len(leaves) > _MOST_PAIRS:
+    if not parameter.is_tuple or [index for index, _ in indexed_leaves(parameter)] != leaves or len(leaves) > _MAX_PAIRS:
         return None
     pairs = (f"{index_text((*pair.output_index, *leaf))}: ({pair.number}, {index_text((*pair.index, *leaf))})" for leaf in leaves)
     return f"alias their arrays: {', '.join(pairs)}"

@@ -18,8 +18,8 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_MOST_SPELLED = 1 << 16
-_FEWEST_EQUAL = 8
+_MAX_SPELLED = 1 << 16
+_MIN_EQUAL = 8
 _FLOATING = frozenset({"float", "complex"})
 _STARTS = {"reduce": 2, "reduce-window": 2, "select-and-scatter": 3, "pad": 2}
 
@@ -36,10 +36,10 @@ def large_constants(facts: Facts) -> Iterator[Finding]:
         if literal is None or not literal.shape.is_array:
             continue
         count = literal.element_count
-        if bytes_of(literal.shape) >= facts.modes.constant_size_limit or (count > _MOST_SPELLED and not literal.elided):
+        if bytes_of(literal.shape) >= facts.modes.constant_size_limit or (count > _MAX_SPELLED and not literal.elided):
             message = f"this constant takes {format_bytes(bytes_of(literal.shape))}"
             yield Finding("W006", computation, x, "shape", message, "pass it as a parameter")
-        if count >= _FEWEST_EQUAL and splat_bytes(literal) is not None:
+        if count >= _MIN_EQUAL and splat_bytes(literal) is not None:
             yield Finding("W022", computation, x, "literal", f"all {count} elements are equal", "broadcast a scalar")
 
 

@@ -42,7 +42,7 @@ __all__ = ["Batch", "Expression", "apply_rule", "cases_of_rules", "expressions_o
 
 CASES = Path(__file__).parents[2] / "optimizer"
 # Additional lines would be many steps away from the instructions that a rule looks at.
-_MOST_LINES = 12
+_MAX_LINES = 12
 _NUMBERED = re.compile(r"  i(\d+)[xc]")
 _ATTRIBUTES = re.compile(r"^\S+ = \S+ [\w-]+\([^)]*\)(?P<attributes>.*)$")
 
@@ -136,7 +136,7 @@ def _expression(root: Instruction) -> Expression | None:
             continue
         stack.pop()
         line = _line(x, number, positions)
-        if line is None or len(lines) == _MOST_LINES:
+        if line is None or len(lines) == _MAX_LINES:
             return None
         positions[x] = len(lines)
         lines.append(line)

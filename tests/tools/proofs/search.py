@@ -39,8 +39,8 @@ _REGISTERED = (proofs.programs,)
 _COMMENT = re.compile(r"^//[^\n]*\n", re.MULTILINE)
 _SECONDS_OF_APPLYING, _SECONDS = 3, 3
 _SEEDS = {1: range(30), 2: range(30, 160)}
-_OF_A_PASS, _LONGEST_CASE = 5, 600
-_MOST_FAULTS, _MOST_MORE = 12, 150
+_OF_A_PASS, _MAX_CASE_LENGTH = 5, 600
+_MAX_FAULTS, _MAX_MORE = 12, 150
 _WRONG, _OTHERWISE = 1, 2
 _HOW = {_WRONG: "wrong", _OTHERWISE: "otherwise"}
 _TYPES = ("pred", "s8", "u8", "f32", "f8e8m0fnu", "c64", "s32", "bf16")
@@ -85,7 +85,7 @@ def _texts(module: str, subjects: Sequence[Subject], stage: int) -> Iterator[tup
     for subject in subjects:
         yield from (([subject], text) for text in _generated(subject, _SEEDS[stage]))
     if stage == 2:
-        yield from ((subjects, text) for _, text in cases if len(text) < _LONGEST_CASE)
+        yield from ((subjects, text) for _, text in cases if len(text) < _MAX_CASE_LENGTH)
 
 
 def _generated(subject: Subject, seeds: range) -> Iterator[str]:
@@ -167,7 +167,7 @@ class Search:
             return
         faults, end, first = 0, time.process_time() + _SECONDS, -1
         for number, x in enumerate(candidates):
-            if time.process_time() > end or faults >= _MOST_FAULTS or (first >= 0 and number > first + _MOST_MORE):
+            if time.process_time() > end or faults >= _MAX_FAULTS or (first >= 0 and number > first + _MAX_MORE):
                 return
             if first < 0:
                 self.shared[:8] = struct.pack("II", 0, number)

@@ -17,7 +17,7 @@ from proofs.lines import Expression, Line
 __all__ = ["simplest"]
 
 # A rule with more opcodes than this, and without operand opcodes, gets no nested binary operations.
-_MOST_OPCODES = 8
+_MAX_OPCODES = 8
 _OF_SEVERAL_TYPES = ("compare", "convert", "bitcast-convert", "complex", "real", "imag", "is-finite", "stochastic-convert", "reduce-precision")
 _A, _B, _C, _D = Line("t0", "parameter"), Line("t0", "parameter"), Line("t0", "constant", number=0), Line("t0", "constant", number=1)
 _P, _Q, _K = Line("pred", "parameter"), Line("pred", "parameter"), Line("pred", "constant", number=2)
@@ -35,7 +35,7 @@ def simplest(rule: Rule) -> Iterator[Expression]:
             yield Expression((_A, Line("t0", root, (0,))))
         else:
             yield from (Expression((*leaves, Line("t0", root, (0, len(leaves) - 1)))) for leaves in ((_A,), (_A, _B), (_A, _C), (_C, _A)))
-        if inner or OPS[root].arity == 1 or len(rule.opcodes) <= _MOST_OPCODES:
+        if inner or OPS[root].arity == 1 or len(rule.opcodes) <= _MAX_OPCODES:
             for opcode in inner or [root]:
                 yield from _nested(root, opcode) if _is_simple(opcode) else ()
 

@@ -30,25 +30,25 @@ from hlotool.opdefs.traits import REARRANGES
 
 __all__ = ["NativeLoop", "Reached", "in_parts", "is_simple", "native_loop", "needed_operations", "outside_of"]
 
-_MOST_COMPILED = 250
+_MAX_COMPILED = 250
 """Maximum number of operations of a compiled loop; compile time is quadratic in their number."""
-_MOST_ELEMENTS = 1 << 10
+_MAX_ELEMENTS = 1 << 10
 """Maximum number of elements of a computed array.
 
 For larger arrays, NumPy's functions take no longer than machine code.
 """
-_MOST_READ = 1 << 20
+_MAX_READ = 1 << 20
 """Maximum number of elements of an array from which slices are read."""
-_MOST_AT_ONCE = 1 << 16
+_MAX_AT_ONCE = 1 << 16
 """Maximum number of iterations between checks for timeouts and user interrupts."""
-_MOST_WORK = 1 << 25
+_MAX_WORK = 1 << 25
 """Maximum number of elements computed between two checks. Each element takes 1 to 10 ns."""
 _TOO_MUCH_WORK = 1 << 29
 """The number of elements after which a nested loop gives up.
 
 Such a loop might never end, and it cannot be interrupted.
 """
-_MOST_ITERATIONS = (1 << 63) - 1
+_MAX_ITERATIONS = (1 << 63) - 1
 _SECONDS, _SECONDS_PER_OPERATION, _SECONDS_PER_PAIR = 0.25, 0.003, 0.0003
 """Terms of the run time in seconds after which a loop is compiled.
 
@@ -82,7 +82,7 @@ def in_parts(run: PlanRun, part: Part, iterations: int, state: tuple[Any, ...], 
     compared_from = max(FIRST_COMPARED, iterations)
     before: tuple[Any, ...] | None = None
     while True:
-        limit = iterations + 1 if before is not None else min(max(2 * iterations, compared_from), iterations + _MOST_AT_ONCE)
+        limit = iterations + 1 if before is not None else min(max(2 * iterations, compared_from), iterations + _MAX_AT_ONCE)
         if run.options.max_iterations is not None:
             limit = min(limit, run.options.max_iterations)
         reached = part(iterations, limit, state)
@@ -174,7 +174,7 @@ class NativeLoop:
         up.
         """
         assert self._step is not None
-        most = _MOST_ITERATIONS if run.options.max_iterations is None else run.options.max_iterations
+        most = _MAX_ITERATIONS if run.options.max_iterations is None else run.options.max_iterations
         # Pass copies, since the loop overwrites the arrays of its state.
         current = list(map(_owned, state))
         code, iterations, *numbers = self._step(iterations, limit, most, *current, *outside)
@@ -245,7 +245,7 @@ def native_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NativeLo
     count = 0
     for operation in _operations(loop):
         count += 1
-        if count > _MOST_COMPILED or (type(operation) not in _WRITERS and not is_simple(operation)):
+        if count > _MAX_COMPILED or (type(operation) not in _WRITERS and not is_simple(operation)):
             return None
         can_be_read = _can_be_read if REARRANGES in operation.instruction.op.traits or operation.regions else _is_small
         if not all(map(_is_small, operation.results)) or not all(map(can_be_read, operation.reads)):
@@ -274,11 +274,11 @@ def is_simple(operation: Operation) -> bool:
 def _can_be_read(variable: Variable) -> bool:
     # u64 is excluded, because Numba converts it to floats when it is combined with signed integers.
     is_known = is_held(variable) and variable.shape.element_type != "u64"
-    return is_known and not any(variable.shape.dynamic) and 0 < size_of(variable) <= _MOST_READ
+    return is_known and not any(variable.shape.dynamic) and 0 < size_of(variable) <= _MAX_READ
 
 
 def _is_small(variable: Variable) -> bool:
-    return _can_be_read(variable) and size_of(variable) <= _MOST_ELEMENTS
+    return _can_be_read(variable) and size_of(variable) <= _MAX_ELEMENTS
 
 
 def outside_of(loop: Loop) -> Leaves:
@@ -319,7 +319,7 @@ class _LoopWriter:
         with self.writer.block("while True:"):
             goes_on = self._write_condition(loop)
             line(f"if not {goes_on}: return {_HAS_ENDED}, {self._leaves}")
-            line(f"if n == limit or work > {_MOST_WORK}: return {_GOES_ON}, {self._leaves}")
+            line(f"if n == limit or work > {_MAX_WORK}: return {_GOES_ON}, {self._leaves}")
             line("n += 1")
             line(f"work += {_work(loop)}")
             self._write_region(loop.body)

@@ -18,8 +18,8 @@ from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["Move", "moves_of"]
 
-_MOST_MOVES = 32
-_MOST_OF_ONE = 3
+_MAX_MOVES = 32
+_MAX_OF_ONE = 3
 """Maximum number of moves from a single operand; more moves are replaced by a table of indices."""
 
 
@@ -80,7 +80,7 @@ def _grouped(positions: Array, owners: Array) -> list[Move] | None:
     is_of_one = bool((owners == owners[:1]).all())
     start = 0
     while start < len(positions):
-        if len(moves) == (_MOST_OF_ONE if is_of_one else _MOST_MOVES):
+        if len(moves) == (_MAX_OF_ONE if is_of_one else _MAX_MOVES):
             return [Move(0, len(positions), int(owners[0]), 0, 0, positions)] if is_of_one else None
         step = int(positions[start + 1] - positions[start]) if start + 1 < len(positions) and owners[start + 1] == owners[start] else 1
         expected = positions[start] + step * np.arange(len(positions) - start)

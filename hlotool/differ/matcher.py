@@ -144,12 +144,17 @@ class _Matcher(PairSpreader):
 
     def join_aligned(self) -> None:
         """Pairs nodes that are aligned, unless the pairs of their operands disagree."""
-        operands, partner = self.graph.operands, self.partner
+        operands, structures, partner = self.graph.operands, self.graph.structures, self.partner
         aligned = dict(align(self.graph, self.pairs))
+
+        def correspond(left: int, right: int) -> bool:
+            other = aligned.get(left, partner[left])
+            # Nodes without operands are not aligned; they are paired after their users.
+            return other == right or (other < 0 and not operands[left] and structures[left] == structures[right])
 
         def agrees(left: int, right: int) -> bool:
             first, second = operands[left], operands[right]
-            return len(first) == len(second) and all(aligned.get(a, partner[a]) == b for a, b in zip(first, second, strict=True))
+            return len(first) == len(second) and all(map(correspond, first, second))
 
         if sum(agrees(left, right) for left, right in aligned.items()) * 2 < len(aligned):
             return

@@ -145,6 +145,25 @@ def test_many_instructions_were_inserted_in_a_long_chain_of_layers(seed: int) ->
     assert changes_between(left, right, seed) == ([["operands"]] * 30, 30, 0)
 
 
+def test_blocks_were_removed_from_a_long_chain_of_operations_with_constants(seed: int) -> None:
+    """Each operation has a constant of its own, which only its user identifies."""
+
+    def chain(skipped: Sequence[range]) -> hlotool.Module:
+        lines, last = ["p = f32[] parameter(0)"], "p"
+        for k in range(1000):
+            if not any(k in block for block in skipped):
+                lines += [f"k{k} = f32[] constant({2 if k % 7 else 3})", f"a{k} = f32[] {('add', 'multiply')[k % 2]}({last}, k{k})"]
+                last = f"a{k}"
+        return module(lines)
+
+    starts = [100 * k + 2 * Random(seed * 10 + k).randrange(40) for k in range(10)]
+    left, right = chain([]), chain([range(start, start + 10) for start in starts])
+    changed, inserted, deleted = changes_between(left, right, seed)
+    assert inserted == 0
+    assert deleted == 200
+    assert len(changed) <= 40
+
+
 def in_order(opcodes: Sequence[str]) -> list[str]:
     names = ["p", *(f"n{k}" for k in range(len(opcodes)))]
     return [f"{name} = f32[8] {opcode}({operand})" for name, opcode, operand in zip(names[1:], opcodes, names, strict=False)]

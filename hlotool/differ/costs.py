@@ -10,8 +10,9 @@ from operator import eq
 
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
+from hlotool.opdefs.traits import CONVERTS
 
-__all__ = ["MAX_OF_OTHER_OPCODES", "MOST", "SINGLE", "Costs"]
+__all__ = ["MAX_OF_OTHER_OPCODES", "MOST", "SINGLE", "UNRELATED", "Costs", "highest_cost"]
 
 SINGLE = 1.25
 """The cost of an instruction that only one of the modules has."""
@@ -26,6 +27,12 @@ MAX_OF_OTHER_OPCODES = 3
 If anything besides the opcode changed, the two instructions are probably unrelated.
 """
 
+UNRELATED = 6
+"""The cost of pairing a conversion with an instruction that does not convert.
+
+This costs more than any other explanation: if a value is computed in another type, conversions are
+inserted, and no instruction turns into one.
+"""
 
 _OTHER_CALL = 0.99
 """The cost of calling a different computation.
@@ -33,6 +40,14 @@ _OTHER_CALL = 0.99
 It is slightly lower than the cost of changed operands, because exchanging the partners of the
 called computations may still remove the change.
 """
+
+
+def highest_cost(graph: Graph, left: int, right: int) -> float:
+    """Returns the highest cost of a pair of nodes with these opcodes."""
+    if graph.parts.has_same_opcode(graph.keys[left], graph.keys[right]):
+        return MOST
+    converts, other_converts = (CONVERTS in graph.nodes[node].op.traits for node in (left, right))
+    return UNRELATED if converts != other_converts else MAX_OF_OTHER_OPCODES
 
 
 class Costs:
@@ -77,6 +92,9 @@ class Costs:
         graph = self.graph
         a, b = graph.keys[left], graph.keys[right]
         cost: float = 0 if a == b else graph.parts.cost(a, b)
+        highest = MOST if a == b else highest_cost(graph, left, right)
+        if highest == UNRELATED:
+            return UNRELATED
         first, second = graph.operands[left], graph.operands[right]
         # A tuple may have thousands of operands, and is compared whenever one of them is exchanged.
         # So the comparison stops at the first difference.
@@ -89,7 +107,7 @@ class Costs:
             cost += 1
         if self.pairs.computations.get(graph.home[left]) != graph.home[right]:
             cost += 1
-        return min(cost, MOST if self.graph.parts.has_same_opcode(a, b) else MAX_OF_OTHER_OPCODES)
+        return min(cost, highest)
 
     def has_same_operands(self, left: int, right: int) -> bool:
         """Returns whether all operands, or the sources of their values, are paired."""

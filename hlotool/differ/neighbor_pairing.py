@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 
-from hlotool.differ.costs import MAX_OF_OTHER_OPCODES, MOST
+from hlotool.differ.costs import MOST, UNRELATED, highest_cost
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
@@ -85,6 +85,9 @@ class NeighborPairing:
         graph = self.graph
         if graph.is_parameter[left] != graph.is_parameter[right]:
             return 2 * MOST
+        highest = highest_cost(graph, left, right)
+        if highest == UNRELATED:
+            return 2 * MOST
         cost: float = graph.parts.cost(graph.keys[left], graph.keys[right])
         first, second = graph.operands[left], graph.operands[right]
         bonus = 0.0
@@ -98,8 +101,7 @@ class NeighborPairing:
         if home != graph.home[right]:
             cost += 1 if home is not None or graph.home[right] in self.pairs.computations else 0.2
         agreeing, conflict = self._users(left, right)
-        most = MOST if graph.parts.has_same_opcode(graph.keys[left], graph.keys[right]) else MAX_OF_OTHER_OPCODES
-        return min(cost, most) - bonus - 0.3 * min(agreeing, 3) + 0.2 * min(conflict, 2)
+        return min(cost, highest) - bonus - 0.3 * min(agreeing, 3) + 0.2 * min(conflict, 2)
 
     def _operands(self, left: int, right: int) -> tuple[int, int]:
         graph, partner = self.graph, self.partner

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.analysis.callgraph import reachable
 from hlotool.interp.custom_calls.partitions import JOINS_OR_SPLITS, placement_of
 from hlotool.interp.custom_calls.xla import PARTITIONER_TARGETS
-from hlotool.interp.program import reachable
 from hlotool.ir.model import Instruction, Module
 from hlotool.opdefs.traits import COLLECTIVE, COMMUNICATES, DEVICE_ID, EFFECT, NONDETERMINISTIC
 from hlotool.shapes.sharding import Sharding
@@ -17,7 +17,7 @@ _OF_A_DEVICE = frozenset({COMMUNICATES, DEVICE_ID, EFFECT, NONDETERMINISTIC})
 
 
 def _instructions(module: Module) -> Iterator[Instruction]:
-    return (x for computation in reachable(module.entry) for x in computation.instructions)
+    return (x for computation in reachable([module.entry]) for x in computation.instructions)
 
 
 def part_hint(module: Module, parameter: Instruction) -> str | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hlotool.analysis.effects import has_own_effect
+from hlotool.analysis.callgraph import reachable
+from hlotool.analysis.effects import has_effect, has_own_effect
 from hlotool.errors import Diagnostic, HlotoolError, Violation
 from hlotool.interp.batching import can_batch
 from hlotool.interp.binding import OPS, Binding
@@ -32,7 +33,6 @@ __all__ = [
     "instruction_program",
     "left_out",
     "obstacles",
-    "reachable",
     "runnable_instructions",
 ]
 
@@ -121,7 +121,8 @@ def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
     """Returns the unneeded custom calls that hlotool cannot compute.
 
     A call is unneeded if it has no effect, and if neither the result of the computation nor any
-    effect depends on it. Instructions that depend on these calls are included, too.
+    effect depends on it. Unneeded instructions that run computations with unknown custom calls are
+    included, and so is everything that depends on the instructions left out.
 
     >>> import hlotool
     >>> module = hlotool.parse('ENTRY e { x = f32[] parameter(0) y = f32[] custom-call(x), custom_call_target="f" ROOT r = f32[] negate(x) }')
@@ -129,15 +130,24 @@ def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
     ['y']
     """
     unknown = {x for x in computation.instructions if _is_unknown(x, options)}
-    if not unknown:
+    callers = [x for x in computation.instructions if CONTROL_FLOW in x.op.traits]
+    if not unknown and not callers:
         return unknown
-    # An instruction that runs computations may have any effect.
-    needed = _needed(
-        computation.root,
-        *(x for x in computation.instructions if has_own_effect(x) or not (x.op.is_pure or x in unknown) or CONTROL_FLOW in x.op.traits),
-    )
+    needed: set[Instruction] = set()
+    effects = (x for x in computation.instructions if has_own_effect(x) or not (x.op.is_pure or x in unknown or CONTROL_FLOW in x.op.traits))
+    _add_needed(needed, computation.root, *effects)
+    for x in callers:
+        if x in needed:
+            continue
+        called = [y for callee in reachable(x.called) for y in callee.instructions]
+        if any(has_effect(y, set()) for y in called):
+            _add_needed(needed, x)
+        elif any(_is_unknown(y, options) for y in called):
+            unknown.add(x)
     # One pass finds everything that depends on unknown calls, since operands precede their users.
     dependent: set[Instruction] = set()
+    if unknown.issubset(needed):
+        return dependent
     for x in in_order(computation):
         if x not in needed and (x in unknown or not dependent.isdisjoint(x.operands)):
             dependent.add(x)
@@ -150,12 +160,19 @@ def _is_unknown(x: Instruction, options: RunOptions) -> bool:
 
 def _needed(*roots: Instruction) -> set[Instruction]:
     """Returns these instructions and all instructions that they are computed from."""
-    needed, stack = set(roots), list(roots)
+    needed: set[Instruction] = set()
+    _add_needed(needed, *roots)
+    return needed
+
+
+def _add_needed(needed: set[Instruction], *roots: Instruction) -> None:
+    """Adds instructions to a set, and all instructions that they are computed from."""
+    stack = [x for x in roots if x not in needed]
+    needed.update(stack)
     while stack:
         fresh = [operand for operand in stack.pop().operands if operand not in needed]
         needed.update(fresh)
         stack += fresh
-    return needed
 
 
 class ProgramCache:
@@ -214,21 +231,17 @@ def in_order(computation: Computation) -> list[Instruction]:
 
 def runnable_instructions(options: RunOptions, *starts: Computation) -> Iterator[Instruction]:
     """Yields the instructions that a run computes, in these computations and all their callees."""
-    for computation in reachable(*starts):
-        unknown = left_out(computation, options)
-        yield from (x for x in computation.instructions if x not in unknown)
-
-
-def reachable(*starts: Computation) -> Iterator[Computation]:
-    """Yields these computations and all their direct and indirect callees, each once."""
-    seen, stack = set(starts), list(starts)
+    stack = list(dict.fromkeys(starts))
+    seen = set(stack)
     while stack:
         computation = stack.pop()
-        yield computation
+        unknown = left_out(computation, options)
         for x in computation.instructions:
-            fresh = [called for called in x.called if called not in seen]
-            seen.update(fresh)
-            stack += fresh
+            if x not in unknown:
+                yield x
+                fresh = [called for called in x.called if called not in seen]
+                seen.update(fresh)
+                stack += fresh
 
 
 _MISSING_HINT = "the opcode is not in hlotool's table"

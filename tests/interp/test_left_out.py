@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 import hlotool
@@ -18,14 +20,33 @@ ROWS = {
     "used by an outfeed": ("t = token[] after-all() o = token[] outfeed(u, t), outfeed_shape=f32[]", []),
     "used by a random number generator": ("n = f32[] rng(u, x), distribution=rng_uniform", []),
     "used by a copy": ("s = (f32[], f32[], u32[]) copy-start(u) d = f32[] copy-done(s)", []),
-    "used by a call": ("c = f32[] call(u), to_apply=f", []),
+    "used by a call": ("c = f32[] call(u), to_apply=f", ["c", "u"]),
+    "used by a needed call": ("ROOT c = f32[] call(u), to_apply=f", []),
+    "used by a call with an effect": ("c = token[] call(u), to_apply=sends", []),
+    "in a call": ("c = f32[] call(x), to_apply=calls n = f32[] negate(c)", ["c", "n", "u"]),
+    "in a call in a call": ("c = f32[] call(x), to_apply=nested", ["c", "u"]),
+    "in a call with an effect": ("c = token[] call(x), to_apply=calls_and_sends", ["u"]),
 }
+
+
+CALLED = """
+f { ROOT p = f32[] parameter(0) }
+calls { p = f32[] parameter(0) ROOT k = f32[] custom-call(p), custom_call_target="f" }
+nested { p = f32[] parameter(0) ROOT k = f32[] call(p), to_apply=calls }
+sends { p = f32[] parameter(0) t = token[] after-all() ROOT o = token[] outfeed(p, t), outfeed_shape=f32[] }
+calls_and_sends {
+  p = f32[] parameter(0)
+  k = f32[] custom-call(p), custom_call_target="f"
+  t = token[] after-all()
+  ROOT o = token[] outfeed(k, t), outfeed_shape=f32[]
+}
+"""
 
 
 def module_with(body: str) -> Module:
     root = "" if "ROOT" in body else "ROOT r = f32[] sine(x)"
     unknown = 'u = f32[] custom-call(x), custom_call_target="f"'
-    return hlotool.parse(f"f {{ ROOT p = f32[] parameter(0) }}\nENTRY e {{ x = f32[] parameter(0) {unknown} {body} {root} }}")
+    return hlotool.parse(f"{CALLED} ENTRY e {{ x = f32[] parameter(0) {unknown} {body} {root} }}")
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -33,11 +54,14 @@ def test_left_out_instructions(name: str) -> None:
     body, expected = ROWS[name]
     module = module_with(body)
     assert sorted(x.name for x in left_out(module.entry, RunOptions())) == expected
-    computed = [x.name for x in runnable_instructions(RunOptions(), module.entry)]
-    assert sorted([*computed, *expected]) == sorted(x.name for x in module.all_instructions() if x.name != "p" or "call" in name)
+    computed = [x.name for x in runnable_instructions(RunOptions(), module.entry) if x in module.entry.instructions]
+    assert sorted([*computed, *expected]) == sorted(x.name for x in module.entry)
 
 
-def test_other_instructions_are_computed() -> None:
-    assert float(hlotool.evaluate(module_with(ROWS["used by a dead instruction"][0]), [0.0])) == 0.0
-    with pytest.raises(hlotool.EvaluationError):
-        hlotool.evaluate(module_with(ROWS["used"][0]), [0.0])
+@pytest.mark.parametrize("executor", ["reference", "plan"])
+def test_other_instructions_are_computed(executor: Literal["reference", "plan"]) -> None:
+    for name in ("used by a dead instruction", "used by a call", "in a call", "in a call in a call"):
+        assert float(hlotool.evaluate(module_with(ROWS[name][0]), [0.0], executor=executor)) == 0.0
+    for name in ("used", "used by a needed call", "in a call with an effect"):
+        with pytest.raises(hlotool.EvaluationError, match="does not know what"):
+            hlotool.evaluate(module_with(ROWS[name][0]), [0.0], executor=executor)

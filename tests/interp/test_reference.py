@@ -16,7 +16,7 @@ from hlotool.interp.binding import Binding
 from hlotool.interp.devices import DeviceGrid
 from hlotool.interp.kernels.base import Invoke, Kernel
 from hlotool.interp.ownership import can_alias
-from hlotool.interp.program import ProgramCache, computation_program, in_order, instruction_program, obstacles, reachable
+from hlotool.interp.program import ProgramCache, computation_program, in_order, instruction_program, obstacles, runnable_instructions
 from hlotool.interp.reference import ReferenceExecutor
 
 OPTIONS = hlotool.RunOptions()
@@ -116,8 +116,9 @@ def test_each_computation_is_reached_once():
         unused { ROOT a = f32[] parameter(0) }
         ENTRY e { a = f32[] parameter(0) b = f32[] call(a), to_apply=f ROOT c = f32[] call(b), to_apply=g }"""
     )
-    assert sorted(computation.name for computation in reachable(module.entry)) == ["e", "f", "g", "h"]
-    assert sorted(computation.name for computation in reachable(module.computation("g"), module.computation("unused"))) == ["g", "h", "unused"]
+    for starts, expected in ((["e"], ["e", "f", "g", "h"]), (["g", "unused", "g"], ["g", "h", "unused"])):
+        found = list(runnable_instructions(OPTIONS, *map(module.computation, starts)))
+        assert sorted(found, key=id) == sorted([x for name in expected for x in module.computation(name).instructions], key=id)
 
 
 def test_obstacles_to_a_run_are_reported_in_textual_order():

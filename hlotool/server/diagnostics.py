@@ -34,7 +34,7 @@ _TAGS = {
     **dict.fromkeys(("W048", "W060"), types.DiagnosticTag.Deprecated),
 }
 _LOCATION_IN_NOTE = re.compile(r"\bat (?P<line>[0-9]+):(?P<column>[0-9]+)(?![0-9])")
-# Nobody reads more findings than this, and more of them would slow down editors.
+# No one reads more findings than this, and more of them would slow down editors.
 _MAX_FINDINGS = 1000
 
 

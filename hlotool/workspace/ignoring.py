@@ -99,8 +99,8 @@ class _Patterns:
 class IgnoreRules:
     """The patterns that apply to the entries of a folder.
 
-    Each level consists of the patterns of an ignore file, and of the path from that file's folder to
-    this folder. Later levels take precedence over earlier ones.
+    Each level consists of the patterns of an ignore file, and of the path from that file's folder
+    to this folder. Later levels take precedence over earlier ones.
     """
 
     __slots__ = ("folder", "levels")

@@ -77,7 +77,8 @@ def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
 def file_status(name: str) -> os.stat_result | None:
     """Returns the status of a file or folder; None if there is none, or if it cannot be examined.
 
-    Unlike `Path.exists` and `Path.is_dir`, this function accepts any name, even one that is too long.
+    Unlike `Path.exists` and `Path.is_dir`, this function accepts any name, even one that is too
+    long.
     """
     try:
         return Path(name).stat()
@@ -93,8 +94,8 @@ def is_link(path: str) -> bool:
 def read_bounded(path: str | os.PathLike[str], limit: int, *, needs_file: bool = False) -> bytes:
     """Returns the content of a small file.
 
-    Raises OSError if the file has more than `limit` bytes, or if it is a device or a pipe and `needs_file`
-    is True. Without `needs_file`, the path must come from the user, since reading a pipe waits for
+    Raises OSError if the file has more than `limit` bytes, or if it is a device or a pipe and
+    `needs_file` is True. Without `needs_file`, the path must come from the user, since reading a pipe waits for
     its writer.
     """
     # O_NONBLOCK opens a pipe at once, without waiting for a writer.

@@ -95,8 +95,8 @@ def read_bounded(path: str | os.PathLike[str], limit: int, *, needs_file: bool =
     """Returns the content of a small file.
 
     Raises OSError if the file has more than `limit` bytes, or if it is a device or a pipe and
-    `needs_file` is True. Without `needs_file`, the path must come from the user, since reading a pipe waits for
-    its writer.
+    `needs_file` is True. Without `needs_file`, the path must come from the user, since reading a
+    pipe waits for its writer.
     """
     # O_NONBLOCK opens a pipe at once, without waiting for a writer.
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | (getattr(os, "O_NONBLOCK", 0) if needs_file else 0)

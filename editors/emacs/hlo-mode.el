@@ -8,19 +8,19 @@
 ;;; Commentary:
 
 ;; Highlights HLO, formats it with `hlo-format', and shows findings with `compile'.
-;; The tables below are the contexts of a text and the tokens of each, generated
-;; from hlotool's grammar.
+;; The table below lists the contexts of HLO text and the tokens of each context.
+;; It is generated from hlotool's grammar.
 
 ;;; Code:
 
 (defgroup hlo nil "XLA's textual HLO." :group 'languages)
 
 (defcustom hlo-longest-line 5000
-  "Text after this many characters of a line is not highlighted."
+  "Maximum number of characters that are highlighted in a line."
   :type 'natnum)
 
 (defcustom hlo-format-on-save nil
-  "Whether to format a buffer when it is saved; needs the program hlotool."
+  "Whether to format a buffer when it is saved; requires the program hlotool."
   :type 'boolean)
 
 (defface hlo-comment-face '((t :inherit font-lock-comment-face)) "Face of a comment.")
@@ -35,8 +35,8 @@
 (defface hlo-enum-face '((t :inherit font-lock-constant-face)) "Face of a word as a value.")
 (defface hlo-module-face '((t :inherit font-lock-type-face)) "Face of the name of the module.")
 (defface hlo-computation-face '((t :inherit font-lock-function-name-face)) "Face of the name of a computation.")
-(defface hlo-instruction-face '((t :inherit font-lock-variable-name-face)) "Face of the name of an instruction, where it is defined.")
-(defface hlo-operand-face '((t)) "Face of the name of an instruction, where it is used.")
+(defface hlo-instruction-face '((t :inherit font-lock-variable-name-face)) "Face of the name of an instruction in its definition.")
+(defface hlo-operand-face '((t)) "Face of the name of an instruction in a use.")
 (defface hlo-parameter-face '((t)) "Face of the name of a parameter in a signature.")
 (defface hlo-raw-face '((t)) "Face of text inside a raw dictionary.")
 (defface hlo-operator-face '((t)) "Face of an operator.")
@@ -474,7 +474,7 @@
 (defconst hlo--sync
   (concat "^\\(?:[ \t]+\\(?:ROOT[ \t]+\\)?%?[A-Za-z_][A-Za-z0-9_.-]*[ \t]+=[ \t]"
           "\\|\\(HloModule\\|ENTRY\\|[%A-Za-z_][^\n]*{$\\|}\\)\\)")
-  "Start of an instruction's line; with a group, of a line outside of bodies.")
+  "Start of the line of an instruction, or (group 1) of a line outside of bodies.")
 
 (defun hlo--steps (steps)
   "Move over STEPS and return t, or return nil."
@@ -514,7 +514,7 @@
       (pop parts))
     (if fits ends (goto-char start) nil)))
 
-;; Reading starts at an instruction, so that any visible part of the buffer is drawn at once.
+;; Scanning starts at a line that matches `hlo--sync', so that any part of the buffer is drawn quickly.
 (defun hlo--fontify (limit)
   "Highlight the text from point to LIMIT, for `font-lock-keywords'."
   (when (> (- (point) (line-beginning-position)) hlo-longest-line)
@@ -535,7 +535,7 @@
 
 (defun hlo--scan (limit stack mark)
   "Read tokens up to LIMIT.
-STACK is a list of states; MARK is called with start, end and kind of a token."
+STACK is a list of states; MARK is called with the start, end and kind of each token."
   (let ((line-end -1) last once)
     (while (progn (skip-chars-forward " \t\r\n" limit) (< (point) limit))
       (when (> (point) line-end)
@@ -568,7 +568,7 @@ STACK is a list of states; MARK is called with start, end and kind of a token."
 ;; ---- hlotool --------------------------------------------------------------------
 
 (defun hlo-format (&rest options)
-  "Format the buffer; leave it unchanged if that fails."
+  "Format the buffer; leave it unchanged if formatting fails."
   (interactive)
   (let ((errors (make-temp-file "hlotool"))
         (formatted (generate-new-buffer " *hlotool*"))
@@ -579,7 +579,7 @@ STACK is a list of states; MARK is called with start, end and kind of a token."
         (if (zerop (apply #'call-process-region (point-min) (point-max) "hlotool" nil (list formatted errors) nil
                           "fmt" "-q" "--stdin-filename" name (append options '("-"))))
             (replace-buffer-contents formatted)
-          (message "hlotool fmt failed, the buffer is unchanged; see M-x compile"))
+          (message "hlotool fmt failed and the buffer is unchanged; see M-x compile"))
       (kill-buffer formatted)
       (delete-file errors))))
 

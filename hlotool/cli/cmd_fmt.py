@@ -27,7 +27,7 @@ from hlotool.options import options_of
 from hlotool.workspace.files import FileChoice, names_from
 from hlotool.workspace.reading import STDIN, InputForm, read_input
 from hlotool.workspace.settings import Settings, wrong_setting
-from hlotool.workspace.workers import in_order
+from hlotool.workspace.workers import map_in_order
 
 if TYPE_CHECKING:
     from hlotool.text.formatting.style import FormatStyle
@@ -298,7 +298,7 @@ def command(
     report = FormatReport(outcome, job, quiet=quiet, verbose=verbose, color=color)
     work = [(name, style_of(width, choice.settings_of(name))) for name in names]
     with progress(len(work), "Formatting", quiet=bool(quiet)) as advance:
-        for result in in_order(partial(format_file, job=job), work, jobs, lost_file):
+        for result in map_in_order(partial(format_file, job=job), work, jobs, lost_file):
             advance(result.name)
             report.take(result)
     if excludes_stdin and not (check or diff or list_different):

@@ -25,7 +25,7 @@ from hlotool.cli.run_deadline import Deadline
 from hlotool.optimizer.options import FAST, FAST_MATH, FAST_MATH_GROUPS, OptimizeOptions
 from hlotool.workspace.files import FileChoice, names_from
 from hlotool.workspace.reading import STDIN
-from hlotool.workspace.workers import in_order
+from hlotool.workspace.workers import map_in_order
 from hlotool.workspace.writing import check_outputs
 
 __all__ = ["command"]
@@ -191,7 +191,7 @@ def command(files: tuple[str, ...], choice: FileChoice, files_from: str | None, 
         report = OptReport(job, outcome, output, quiet=options["quiet"], verbose=options["verbose"])
         work = [(name, None) for name in names]
         with progress(len(work), "Optimizing", quiet=options["quiet"]) as advance:
-            for result in in_order(partial(optimize_file, job=job), work, jobs, lost_file):
+            for result in map_in_order(partial(optimize_file, job=job), work, jobs, lost_file):
                 advance(result.name)
                 report.take(result)
                 deadline.check()

@@ -18,7 +18,7 @@ from hlotool.workspace.checking import check_text
 from hlotool.workspace.findings import Checked
 from hlotool.workspace.in_place import write_back
 from hlotool.workspace.reading import STDIN, InputForm, one_by_one, read_input
-from hlotool.workspace.rewriting import RewriteRequest, rewritten
+from hlotool.workspace.rewriting import RewriteRequest, rewrite_text
 from hlotool.workspace.rules import Checks
 
 __all__ = ["RewriteOptions", "rewrite_files"]
@@ -52,7 +52,7 @@ def rewrite_files(work: Sequence[tuple[str, Checks]], options: RewriteOptions, o
         with outcome.file(file):
             name, text = read_input(file, stdin_filename)
             try:
-                result = rewritten(text, name, checks, request)
+                result = rewrite_text(text, name, checks, request)
                 is_changed = result.text != text
                 if is_changed and not options.show_diff and file != STDIN:
                     write_back(file, text, result.text)

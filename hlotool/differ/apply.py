@@ -1,6 +1,6 @@
 """Applies patches to modules: `hlotool.apply_patch` and `hlotool.Patch`.
 
-Lines of the patch, adapted to the names in the module, replace lines of the module. Then the whole
+Patch lines, adapted to the names in the module, replace lines of the module's text. Then the whole
 text is parsed, so the result is always a module that the parser accepts.
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from hlotool.collection import no_garbage_collection
 from hlotool.differ.frames import FrameTables
-from hlotool.differ.line_names import Name, definition_of, replaced
+from hlotool.differ.line_names import Name, definition_of, replace_names
 from hlotool.differ.patch_content import ComputationPatch, PatchContent, PatchedLine, read_content
 from hlotool.differ.patch_lines import PATCH_PRINT, closing_line, opening_line
 from hlotool.differ.patch_text import PatchError, PatchSyntaxError
@@ -63,7 +63,7 @@ class Patch:
         return bool(self.text.strip())
 
     def __repr__(self) -> str:
-        return f"<patch of {', '.join(self.computations) or 'nothing'}>"
+        return f"<patch of {', '.join(self.computations) or 'no computations'}>"
 
 
 def apply_patch(module: Module, patch: str | Patch, *, reverse: bool = False, filename: str = "<patch>") -> Module:
@@ -124,8 +124,8 @@ class _Names:
     """The names in the patched module.
 
     `instructions` and `computations` map the instructions and computations of the module to their
-    final names. `of_patch` and `computations_of_patch` map names in the patch to final names;
-    `of_patch` has one dictionary per computation.
+    final names. `patch_instructions` and `patch_computations` map names in the patch to final
+    names; `patch_instructions` has one dictionary per computation.
     """
 
     def __init__(self, module: Module, content: PatchContent, resolution: Resolution) -> None:
@@ -134,14 +134,14 @@ class _Names:
         self.has_names = self._has_names()
         self.instructions = OwnNames()
         self.computations = OwnNames()
-        self.computations_of_patch: dict[str, str] = {}
-        self.of_patch: dict[str, dict[str, str]] = {}
+        self.patch_computations: dict[str, str] = {}
+        self.patch_instructions: dict[str, dict[str, str]] = {}
         self._name_all(shown_computations(module))
 
     def _has_names(self) -> bool:
         """Returns whether the module has the names that the patch expects.
 
-        Only then are the renames in the patch applied.
+        If not, the renames in the patch are not applied.
         """
         references, homes = self.resolution.references, self.resolution.homes
         return all(
@@ -160,13 +160,13 @@ class _Names:
             name = patch_names.get(computation)
             if name is not None and name in parts and parts[name].is_deleted:
                 continue
-            wanted = changes.wanted(name) if self.has_names and name is not None else computation.name
-            self.computations[computation] = taken.take(wanted)
+            new_name = changes.new_name(name) if self.has_names and name is not None else computation.name
+            self.computations[computation] = taken.take(new_name)
             if name is not None and not (name in parts and parts[name].is_new):
-                self.computations_of_patch[name] = self.computations[computation]
+                self.patch_computations[name] = self.computations[computation]
         for name, part in parts.items():
             if part.is_new:
-                self.computations_of_patch[name] = taken.take(changes.wanted(name) if self.has_names else name)
+                self.patch_computations[name] = taken.take(changes.new_name(name) if self.has_names else name)
                 self._name_instructions(name, (), part, {})
         expected_instructions = changes.instructions_of_patch() if self.has_names else {}
         for computation, name in patch_names.items():
@@ -181,7 +181,7 @@ class _Names:
         new = {line.name for line in part.lines if line.sign == "+"}
         old = {line.name for line in part.lines if line.sign == "-"}
         resolved = self.resolution.names_of_patch(computation)
-        names = self.of_patch[computation] = {}
+        names = self.patch_instructions[computation] = {}
         for x in members:
             name = resolved.get(x)
             if name is not None and name in old and name not in new:
@@ -189,13 +189,13 @@ class _Names:
             if name is None and self.has_names:
                 name = expected.get(x.name, x.name)
                 name = None if name in new else name
-            wanted = changes.wanted(computation, name) if self.has_names and name is not None else x.name
-            self.instructions[x] = taken.take(wanted)
+            new_name = changes.new_name(computation, name) if self.has_names and name is not None else x.name
+            self.instructions[x] = taken.take(new_name)
             if name is not None:
                 names[name] = self.instructions[x]
         for line in part.lines:
             if line.sign == "+" and line.name and line.name not in names:
-                names[line.name] = taken.take(changes.wanted(computation, line.name) if self.has_names else line.name)
+                names[line.name] = taken.take(changes.new_name(computation, line.name) if self.has_names else line.name)
 
 
 class _Application:
@@ -215,14 +215,14 @@ class _Application:
         missing = self.resolution.missing()
         if not missing:
             return
-        messages = [self._about(reference) for reference in missing[:_MAX_SHOWN]]
+        messages = [self._missing_message(reference) for reference in missing[:_MAX_SHOWN]]
         if len(missing) > _MAX_SHOWN:
             messages.append(f"... and {len(missing) - _MAX_SHOWN} more")
         raise PatchError(*messages)
 
-    def _about(self, reference: Reference) -> str:
+    def _missing_message(self, reference: Reference) -> str:
         x = self.resolution.nearest(reference)
-        instead = f"the nearest is '{self.resolution.line(x)}'" if x is not None else "nothing there is similar"
+        instead = f"the nearest is '{self.resolution.line(x)}'" if x is not None else "no instruction there is similar"
         location = f"{self.content.filename}:{reference.number}:1"
         where = f"in computation '{reference.expected_computation}'"
         return f"{location}: the patch does not apply: expected '{reference.line}' {where}, but {instead}; {_HINT}"
@@ -245,16 +245,16 @@ class _Application:
         for block in self._in_order([*self._blocks()]):
             lines += block
             lines.append(_Line(""))
-        return self._parsed(lines)
+        return self._parse(lines)
 
-    def _parsed(self, lines: Sequence[_Line]) -> Module:
+    def _parse(self, lines: Sequence[_Line]) -> Module:
         text = "".join([f"{line.text}\n" for line in lines])
         try:
             return parse_source(Source(text))
         except ParseError as error:
-            raise self._misfit(error, lines) from error
+            raise self._parse_error(error, lines) from error
 
-    def _misfit(self, error: ParseError, lines: Sequence[_Line]) -> PatchError:
+    def _parse_error(self, error: ParseError, lines: Sequence[_Line]) -> PatchError:
         """Returns the error for a result that does not parse; cites a patch line if possible."""
         diagnostic = error.diagnostics[0]
         at = 0
@@ -298,9 +298,9 @@ class _Application:
     def _new_block(self, name: str, part: ComputationPatch) -> list[_Line]:
         opening, *lines, closing = part.lines
         entry = "ENTRY " if opening.text.startswith("ENTRY ") else ""
-        final = self.names.computations_of_patch[name]
-        body = [self._patched(name, line) for line in lines]
-        return [_Line(f"{entry}%{final} {{", opening.number, final), *self._sorted(body), _Line(closing.text, closing.number)]
+        final = self.names.patch_computations[name]
+        body = [self._adapt(name, line) for line in lines]
+        return [_Line(f"{entry}%{final} {{", opening.number, final), *self._sort_lines(body), _Line(closing.text, closing.number)]
 
     def _block(self, computation: Computation, name: str, part: ComputationPatch | None) -> list[_Line]:
         final = self.names.computations[computation]
@@ -309,17 +309,17 @@ class _Application:
         lines = [*map(self._own_line, computation.instructions)]
         if part is not None:
             closing = next((_Line(line.text, line.number) for line in part.lines if line.sign == "+" and line.text.startswith("}")), closing)
-            lines = self._merged(computation, lines, name, part)
-        return [_Line(opening, 0, final), *self._sorted(lines), closing]
+            lines = self._merge(computation, lines, name, part)
+        return [_Line(opening, 0, final), *self._sort_lines(lines), closing]
 
     def _own_line(self, x: Instruction) -> _Line:
         names, computations = self.names.instructions, self.names.computations
         text = f"  {self.writer.write(x, is_root=self.resolution.homes[x].root is x, level=0)}"
         before = x.operands if not x.attributes else (*x.operands, *x.control_predecessors)
-        called = tuple([computations[c] for c in self._named(x)]) if x.op.calls else ()
+        called = tuple([computations[c] for c in self._named_computations(x)]) if x.op.calls else ()
         return _Line(text, 0, names[x], tuple([names[y] for y in before]), called)
 
-    def _named(self, x: Instruction) -> Iterator[Computation]:
+    def _named_computations(self, x: Instruction) -> Iterator[Computation]:
         """Yields the computations that the line of an instruction mentions."""
         hidden = self.module.hidden
         for computation in x.called:
@@ -328,7 +328,7 @@ class _Application:
             else:
                 yield computation
 
-    def _merged(self, computation: Computation, own: Sequence[_Line], name: str, part: ComputationPatch) -> list[_Line]:
+    def _merge(self, computation: Computation, own: Sequence[_Line], name: str, part: ComputationPatch) -> list[_Line]:
         """Merges the patch lines into a computation, each after its predecessor in the patch."""
         numbers = {x: number for number, x in enumerate(computation.instructions)}
         locations: dict[int, tuple[int, int]] = {}
@@ -340,9 +340,9 @@ class _Application:
             if not line.name:
                 continue
             if line.sign == "+":
-                replaced_one = self.resolution.instructions.get((name, line.name)) if not is_scheduled else None
-                last = (numbers[replaced_one], len(added) + 1) if replaced_one is not None else (last[0], len(added) + 1)
-                added.append((last, self._patched(name, line)))
+                counterpart = self.resolution.instructions.get((name, line.name)) if not is_scheduled else None
+                last = (numbers[counterpart], len(added) + 1) if counterpart is not None else (last[0], len(added) + 1)
+                added.append((last, self._adapt(name, line)))
                 continue
             number = numbers[self.resolution.instructions[name, line.name]]
             if line.sign == "-":
@@ -357,9 +357,9 @@ class _Application:
         kept = [((number, 0), line) for number, line in enumerate(own) if number not in gone]
         return [line for _, line in sorted([*kept, *added], key=lambda item: item[0])]
 
-    def _patched(self, computation: str, line: PatchedLine) -> _Line:
+    def _adapt(self, computation: str, line: PatchedLine) -> _Line:
         """Returns a patch line, rewritten to use the names of the result."""
-        names, computations = self.names.of_patch[computation], self.names.computations_of_patch
+        names, computations = self.names.patch_instructions[computation], self.names.patch_computations
         definition = definition_of(line.text)
         assert definition is not None
         operands: list[str] = []
@@ -374,14 +374,14 @@ class _Application:
             (operands if name.kind == "instruction" else called).append(known[name.text])
             return known[name.text]
 
-        rest = replaced(line.text, definition.end, final)
+        rest = replace_names(line.text, definition.end, final)
         root = "ROOT " if definition.is_root else ""
         own = names[line.name]
         return _Line(f"  {root}%{own} = {rest}", line.number, own, tuple(operands), tuple(called))
 
     # ---- order ----------------------------------------------------------------------------------
 
-    def _sorted(self, lines: list[_Line]) -> list[_Line]:
+    def _sort_lines(self, lines: list[_Line]) -> list[_Line]:
         """Returns the lines of a computation, each after its operands.
 
         If the lines are already in such an order, as in a schedule, none of them is moved.

@@ -25,7 +25,7 @@ from hashlib import sha256
 from typing import Any
 
 from hlotool.differ.canonical_order import canonical_order, digest
-from hlotool.differ.parts import COMPARED_APART, attribute_differences, configuration
+from hlotool.differ.parts import COMPARED_SEPARATELY, attribute_differences, configuration
 from hlotool.ir.clone import clone_instruction, clone_module, set_field
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.literals.data import element_bytes
@@ -196,11 +196,11 @@ class CanonicalForm:
             set_field(x, "immediate", _with_bits(x.immediate))
 
     def _own_attributes(self, x: Instruction) -> Any:
-        """Returns the attributes without the redundant ones."""
+        """Returns the attributes that are not redundant."""
         key = (x.op, id(x.attributes), x.shape, tuple([operand.shape for operand in x.operands]) if x.op.operand_defaults else ())
         known = self._attributes.get(key)
         if known is None:
-            dropped = [name for name in x.attributes if _says_nothing(x, name)]
+            dropped = [name for name in x.attributes if _is_redundant(x, name)]
             known = x.attributes.changed(dict.fromkeys(dropped)) if dropped else x.attributes
             # Keeping the original attributes alive prevents other objects from getting the same
             # `id`.
@@ -211,7 +211,7 @@ class CanonicalForm:
 
     def _arrange(self, computation: Computation) -> None:
         """Puts the instructions in canonical order and computes the digest of the computation."""
-        texts = {x: self._described(x) for x in computation.instructions}
+        texts = {x: self._cached_description(x) for x in computation.instructions}
         self.contents |= texts
         if not self.module.is_scheduled:
             computation.instructions[:] = canonical_order(computation, texts)
@@ -223,7 +223,7 @@ class CanonicalForm:
         rows = [(texts[x], [numbers[y] for y in x.operands], [numbers.get(y, -1) for y in x.control_predecessors]) for x in computation.instructions]
         self.digests[computation] = digest([self.module.is_scheduled, numbers.get(computation.root, -1), rows])
 
-    def _described(self, x: Instruction) -> str:
+    def _cached_description(self, x: Instruction) -> str:
         """Returns a digest of an instruction with its callees, but without operands and names."""
         if x.immediate is not None or x.op.calls or x.op.operand_defaults or x.op.derived:
             return self._description(x)
@@ -267,9 +267,9 @@ def _is_header_default(name: str, value: Any) -> bool:
     return spec is not None and bool(value == spec.default)
 
 
-def _says_nothing(x: Instruction, name: str) -> bool:
+def _is_redundant(x: Instruction, name: str) -> bool:
     """Returns whether an attribute is redundant: the instruction means the same without it."""
-    if name in COMPARED_APART:
+    if name in COMPARED_SEPARATELY:
         return not x.attributes[name]
     spec = x.op.attributes.get(name)
     if spec is not None and spec.default is REQUIRED:

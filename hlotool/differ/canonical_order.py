@@ -14,9 +14,9 @@ __all__ = ["canonical_order", "digest"]
 
 _MAX_ROUNDS = 4
 _NOWHERE = 1 << 62
-# Instructions that nothing else distinguishes are compared by their dependencies. At most this many
-# dependencies are visited per group of such instructions, but at least `_MIN_INSPECTED` per
-# instruction.
+# Instructions that nothing else distinguishes are compared by their dependencies. For a group of
+# such instructions, about this many dependencies are visited at first, and about as many again when
+# positions change. However, up to `_MIN_INSPECTED` are visited for each instruction.
 _MAX_INSPECTED = 1 << 18
 _MIN_INSPECTED = 64
 
@@ -27,8 +27,8 @@ def canonical_order(computation: Computation, texts: dict[Instruction, str]) -> 
     `texts` describes each instruction without its operands and control predecessors. Unused
     instructions are ordered by the values that they depend on, then by the other users of those
     values, then by the positions of their operands. If several instructions are equal by all of
-    these criteria, automorphisms of the computation exchange them, so any order of them gives the
-    same form.
+    these criteria, automorphisms of the computation exchange them, so the form is the
+    same for any order of them.
     """
     parameters = sorted((x for x in computation.instructions if x.op.name == "parameter"), key=lambda x: x.immediate)
     order = {x: number for number, x in enumerate(parameters)}
@@ -69,15 +69,15 @@ def _visit_similar(members: Sequence[Instruction], order: dict[Instruction, int]
     """Adds instructions that differ only in their operands, ordered by the operands' positions."""
     # In a large group, only some of the dependencies are visited: if the members share all of them,
     # visiting all of them for each member would take quadratic time.
-    most = max(_MIN_INSPECTED, _MAX_INSPECTED // len(members))
-    positions = [_position(x, order, most) for x in members]
+    limit = max(_MIN_INSPECTED, _MAX_INSPECTED // len(members))
+    positions = [_position(x, order, limit) for x in members]
     remaining = _MAX_INSPECTED
     # For each instruction that is not in the order yet, the members that depend on it.
-    needing: dict[Instruction, list[int]] = {}
+    dependents: dict[Instruction, list[int]] = {}
     heap: list[tuple[list[int], int]] = []
     for number, (position, missing) in enumerate(positions):
         for x in missing:
-            needing.setdefault(x, []).append(number)
+            dependents.setdefault(x, []).append(number)
         heappush(heap, (position, number))
     done: set[int] = set()
     while heap:
@@ -87,22 +87,22 @@ def _visit_similar(members: Sequence[Instruction], order: dict[Instruction, int]
         done.add(number)
         missing = positions[number][1]
         _visit(members[number], order, digests)
-        others = {other for x in missing for other in needing.pop(x, ()) if other not in done}
+        others = {other for x in missing for other in dependents.pop(x, ()) if other not in done}
         for other in sorted(others) if remaining > 0 else ():
-            positions[other] = _position(members[other], order, most)
+            positions[other] = _position(members[other], order, limit)
             remaining -= len(positions[other][0])
             heappush(heap, (positions[other][0], other))
 
 
-def _position(start: Instruction, order: dict[Instruction, int], most: int) -> tuple[list[int], list[Instruction]]:
+def _position(start: Instruction, order: dict[Instruction, int], limit: int) -> tuple[list[int], list[Instruction]]:
     """Returns the dependencies' positions, as a sort key, and the dependencies without a position.
 
-    At most `most` dependencies are visited.
+    At most `limit` dependencies are visited.
     """
     position: list[int] = []
     missing: dict[Instruction, int] = {}
     stack = [start]
-    while stack and len(position) < most:
+    while stack and len(position) < limit:
         x = stack.pop()
         at = order.get(x)
         if at is not None:

@@ -24,7 +24,7 @@ Change = dict[str, Any]
 
 
 class Changes:
-    """Classifies the differences between paired instructions of a graph."""
+    """Classifier of the differences between paired instructions and between module headers."""
 
     def __init__(self, left: Module, right: Module, graph: Graph, pairs: Pairs) -> None:
         self.left = left
@@ -115,8 +115,8 @@ class Changes:
     def rescheduled(self) -> set[int]:
         """Returns the nodes of the left module that moved in the schedule.
 
-        These are the paired nodes outside a longest sequence of pairs that has the same order in
-        both schedules.
+        These are the paired nodes except for a longest sequence of pairs that are in the same order
+        in both schedules.
         """
         if not (self.left.is_scheduled and self.right.is_scheduled):
             return set()
@@ -141,14 +141,14 @@ class Changes:
             if name == "entry_computation_layout":
                 if first is not None and second is not None and _differs_in_layout(first, second):
                     changes.append({"kind": "layout", "key": name})
-            elif first != second and repr(first) != repr(second) and self._prints_otherwise(name):
+            elif first != second and repr(first) != repr(second) and self._prints_differently(name):
                 changes.append({"kind": "header", "key": name})
         return changes
 
-    def _prints_otherwise(self, name: str) -> bool:
+    def _prints_differently(self, name: str) -> bool:
         """Returns whether a header attribute is printed differently for the two modules.
 
-        Values may differ even if they print the same: some contain source text, in which spaces and
+        Values that print the same may still differ: some contain source text, in which spaces and
         explicit defaults may vary.
         """
         first, second = (dict(header_attributes(module, PrintOptions())).get(name) for module in (self.left, self.right))
@@ -168,7 +168,7 @@ def _differs_in_layout(first: ProgramShape, second: ProgramShape) -> bool:
 
 
 class _Texts:
-    """Writes parts of the instructions of one module as text."""
+    """The texts of attributes and annotations in one module."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
@@ -186,7 +186,7 @@ class _Texts:
         return self._as_written(x, name, text)
 
     def _as_written(self, x: Instruction, name: str, text: str | None) -> str | None:
-        """Returns the text of an attribute as the source spells it, if the source contains it."""
+        """Returns the value as the source spells it, or `text` if the source lacks the attribute."""
         source = self._module.source
         if source is None or x.start < 0 or (text is not None and text in source.text[x.start : x.end]):
             return text

@@ -1,6 +1,6 @@
 """Equivalence classes of nodes: by transitive operands, by transitive users, or by neighborhood.
 
-Classes are numbered by the values themselves, not by hashes, so the nodes of a class are certainly
+Class numbers are assigned to whole values rather than hashes, so the nodes of a class are certainly
 equal.
 """
 
@@ -15,10 +15,10 @@ from hlotool.differ.graph import Graph
 __all__ = ["classes_by_neighborhood", "classes_by_operands", "classes_by_users", "outlines", "structure_classes"]
 
 
-_NOWHERE: Mapping[int, int] = {}
+_NO_SECTIONS: Mapping[int, int] = {}
 
 
-def classes_by_operands(graph: Graph, keys: Sequence[int], sections: Mapping[int, int] = _NOWHERE) -> list[int]:
+def classes_by_operands(graph: Graph, keys: Sequence[int], sections: Mapping[int, int] = _NO_SECTIONS) -> list[int]:
     """Numbers nodes by key and, transitively, by operands and called computations.
 
     Equal nodes have equal numbers. `sections` maps computations to section numbers; nodes in
@@ -47,9 +47,9 @@ def structure_classes(graph: Graph) -> list[int]:
 
 
 def outlines(graph: Graph) -> list[int]:
-    """Numbers computations; numbers are equal if only names, annotations and order differ.
+    """Numbers computations; those that differ only in names, annotations and order are equal.
 
-    The numbers are computed once per graph.
+    Equal computations have equal numbers. The numbers are computed once per graph.
     """
     if graph.outlines is None:
         classes = structure_classes(graph)
@@ -59,7 +59,7 @@ def outlines(graph: Graph) -> list[int]:
     return graph.outlines
 
 
-def classes_by_users(graph: Graph, keys: Sequence[int], sections: Mapping[int, int] = _NOWHERE) -> list[int]:
+def classes_by_users(graph: Graph, keys: Sequence[int], sections: Mapping[int, int] = _NO_SECTIONS) -> list[int]:
     """Numbers nodes by key and, transitively, by users and callers of their computations.
 
     Equal nodes have equal numbers. `sections` maps computations to section numbers; nodes in
@@ -87,7 +87,7 @@ def classes_by_users(graph: Graph, keys: Sequence[int], sections: Mapping[int, i
 def classes_by_neighborhood(graph: Graph, keys: Sequence[int], partners: Sequence[int], radius: int) -> list[int]:
     """Numbers nodes by their neighborhoods of up to `radius` steps; equal nodes have equal numbers.
 
-    Partners are equal to each other and different from all other nodes.
+    Partners have the same number, which no other node has.
     """
     # Pairs have negative numbers, so that they differ from keys.
     classes = [keys[node] if partner < 0 else -1 - min(node, partner) for node, partner in enumerate(partners)]

@@ -1,4 +1,4 @@
-"""Keys for the values of constants: equal values have equal keys, however they are spelled."""
+"""Keys for the values of constants: equal values have equal keys, regardless of spelling."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 __all__ = ["ConstantKeys"]
 
 # Decoding text longer than this would take more time than the rest of a comparison.
-_LONGEST = 1 << 16
+_MAX_SHORT_TEXT = 1 << 16
 
 
 class ConstantKeys:
-    """Keys of constants: the bytes, or the text if it is long and the same in both modules.
+    """Keys of constants: the decoded bytes, or the text if it is long and need not be decoded.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> keys, shape = ConstantKeys(), array_shape("f32", (2,))
@@ -71,7 +71,7 @@ class ConstantKeys:
 
 
 def _is_long(leaf: Literal) -> bool:
-    return leaf.packed is None and len(leaf.spelling) > _LONGEST
+    return leaf.packed is None and len(leaf.spelling) > _MAX_SHORT_TEXT
 
 
 def _size(leaf: Literal) -> int:

@@ -18,7 +18,7 @@ SINGLE = 1.25
 """The cost of an instruction that only one of the modules has."""
 
 MOST = 2.6
-"""The highest cost of a pair. Such a pair is no better than an insertion and a deletion."""
+"""The highest cost of a pair, slightly more than the cost of an insertion and a deletion."""
 
 
 MAX_OF_OTHER_OPCODES = 3
@@ -122,7 +122,7 @@ class Costs:
 
         The call, parameter or tuple that forwards a value exists in only one of the modules. If
         both values have partners, the result is False: one value replaced the other, even if both
-        are forwarded from the same value.
+        are forwarded from paired values.
         """
         graph, partner = self.graph, self.pairs.partner
         if partner[left] >= 0 and partner[right] >= 0:
@@ -145,6 +145,6 @@ class Costs:
         return {partner[node] for node in self.graph.control[left]} == set(self.graph.control[right])
 
     def of_roots(self, computations: Iterable[int]) -> float:
-        """Counts the computations of the left module that are paired while their roots are not."""
+        """Counts the paired computations of the left module whose roots are not paired together."""
         roots, partner = self.graph.roots, self.pairs.partner
         return sum(partner[roots[c]] != roots[self.pairs.computations[c]] for c in computations if c in self.pairs.computations)

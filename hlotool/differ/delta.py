@@ -21,7 +21,7 @@ SCHEMA = "hlotool.diff/1"
 # The kinds of changes reported for the operation that the short form of an async-start contains.
 # The operation's shapes follow from the shapes in the text, and its metadata is that of the
 # async-start.
-_OWN = frozenset({"attributes", "called", "opcode"})
+_WRAPPED = frozenset({"attributes", "called", "opcode"})
 
 
 class Delta:
@@ -65,9 +65,9 @@ class Delta:
         self.categories = tuple(sorted(self._categories() - ignored))
 
     def _report_wrapped(self, explained: Changes) -> None:
-        """Records the changes in operations that exist only in the short form of async-starts.
+        """Records the changes in operations that the short form of async-starts wraps.
 
-        These changes are reported at the async-start itself, which is the instruction in the text.
+        These changes are reported at the async-start, because the text shows no other instruction.
         """
         graph, partner = self.graph, self.pairs.partner
         wrapped = [a for a, b in self.computations if graph.computations[a] in self.left.hidden and graph.computations[b] in self.right.hidden]
@@ -80,7 +80,7 @@ class Delta:
                     continue
                 reported = {(change["kind"], change.get("key")) for change in self.changed.get(start, ())}
                 changes = explained.of_pair(node, partner[node])
-                new = [c for c in changes if c["kind"] in _OWN and c["kind"] not in self.ignored and (c["kind"], c.get("key")) not in reported]
+                new = [c for c in changes if c["kind"] in _WRAPPED and c["kind"] not in self.ignored and (c["kind"], c.get("key")) not in reported]
                 if new:
                     self.changed.setdefault(start, []).extend(new)
 
@@ -118,17 +118,17 @@ class Delta:
             categories.add("inserted")
         if self.deleted:
             categories.add("deleted")
-        if self._has_other_names():
+        if self._names_differ():
             categories.add("names")
         return categories
 
-    def _has_other_names(self) -> bool:
+    def _names_differ(self) -> bool:
         graph, nodes = self.graph, self.graph.nodes
         if self.left.name != self.right.name:
             return True
-        gone = self.left.hidden | self.right.hidden
+        hidden = self.left.hidden | self.right.hidden
         pairs = [(graph.computations[a], graph.computations[b]) for a, b in self.computations]
-        if any(a.name != b.name and a not in gone and b not in gone for a, b in pairs):
+        if any(a.name != b.name and a not in hidden and b not in hidden for a, b in pairs):
             return True
         partner = self.pairs.partner
         return any(
@@ -137,7 +137,7 @@ class Delta:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the difference as the document that `--output-format json` prints.
+        """Returns the difference as the document that `hlotool diff --output-format json` prints.
 
         The document consists of dictionaries, lists, strings, numbers and booleans.
         """
@@ -175,12 +175,12 @@ class Delta:
         return text
 
     def _computations(self) -> list[dict[str, Any]]:
-        graph, gone = self.graph, self.left.hidden | self.right.hidden
+        graph, hidden = self.graph, self.left.hidden | self.right.hidden
         names = graph.computations
         return [
             {"left": names[a].name, "right": names[b].name, "changes": [{"kind": "root"}] if a in self.new_roots else []}
             for a, b in self.computations
-            if names[a] not in gone and names[b] not in gone
+            if names[a] not in hidden and names[b] not in hidden
         ]
 
     def _mapping(self) -> list[dict[str, Any]]:

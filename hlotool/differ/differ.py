@@ -17,7 +17,7 @@ __all__ = ["diff"]
 
 
 def diff(left: Module, right: Module, *, ignore: Iterable[str] = ()) -> Delta:
-    """Returns the difference between two modules, which are not changed.
+    """Returns the difference between two modules; the modules themselves are not changed.
 
     `ignore` lists categories of differences to ignore; `hlotool.differ.categories.CATEGORIES`
     contains all categories. Raises ValueError for an unknown category.

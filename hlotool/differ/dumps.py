@@ -27,7 +27,12 @@ _BEFORE, _PASS, _OTHER, _AFTER = range(4)
 
 
 class DumpName(NamedTuple):
-    """The parts of a dump's file name: dump, module, and a pass's number, pipeline and name."""
+    """The parts of a dump's file name.
+
+    `dump` is the prefix that all dumps of a module have in common, such as `module_0001`. `module`
+    is the module name, or empty if XLA omits it. `phase` orders the dumps before, during and after
+    the passes. `number`, `pipeline` and `stage` identify a pass.
+    """
 
     dump: str
     module: str
@@ -106,7 +111,7 @@ def natural_order(names: Iterable[str]) -> list[str]:
 
 
 def sequences(files: Iterable[str]) -> list[DumpSequence]:
-    """Returns the dumps of each module, ordered by number.
+    """Returns the dumps of each module, in the order in which XLA wrote them.
 
     Files that are not named like XLA dumps form one sequence, in the given order.
 

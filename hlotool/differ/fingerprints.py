@@ -1,7 +1,7 @@
-"""Fingerprints of instructions, with which a patch finds them in a module that uses other names.
+"""Fingerprints of instructions, by which a patch finds them in a module that uses other names.
 
 A fingerprint covers everything that an instruction depends on and everything that depends on it,
-across the whole module, except for names and metadata. It is the same in every process.
+across the whole module, except for names and metadata. It does not vary between processes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Pairs the modules of two folders by content, regardless of dump numbers and file names.
 
 Modules with the same hash are paired first, then the most similar ones. Similarity is estimated
-from sketches, which take 512 bytes per module, regardless of its size. Two sketches yield the
-fraction of instructions that their modules share (MinHash: Broder, "On the resemblance and
-containment of documents", 1997).
+from sketches, which take 512 bytes per module, regardless of its size. Two sketches yield an
+estimate of the fraction of instructions that their modules share (MinHash: Broder, "On the
+resemblance and containment of documents", 1997).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def sketch(module: Module, label: str) -> Sketch:
 
 
 def _signature(features: Iterable[str]) -> np.ndarray[Any, Any]:
-    """Returns the smallest value over all features of each of `_HASHES` hash functions.
+    """Returns the minimum of each of `_HASHES` hash functions over all features.
 
     The fraction of equal values in two signatures estimates the fraction of shared features.
     """
@@ -245,13 +245,13 @@ def _candidates(left: Sequence[Sketch], right: Sequence[Sketch]) -> Iterator[tup
     step = max(1, _BATCH // second.size)
     for start in range(0, len(left), step):
         batch = slice(start, start + step)
-        likeness = (first[batch, None, :] == second[None, :, :]).mean(axis=2)
-        score = likeness.copy()
+        similarity = (first[batch, None, :] == second[None, :, :]).mean(axis=2)
+        score = similarity.copy()
         for rows, columns, bonus in names:
             score += bonus * (rows[batch, None] == columns[None, :])
         # Among equal candidates, prefer the one closest to the same relative position.
         score -= 1e-6 * np.abs(position[None, :] - (np.arange(start, start + len(score)) / len(left))[:, None])
-        score[likeness < _MIN_SIMILARITY] = -1
+        score[similarity < _MIN_SIMILARITY] = -1
         best = np.argsort(-score, axis=1, kind="stable")[:, :_MAX_CANDIDATES]
         for row, columns in enumerate(best.tolist()):
             yield from ((-float(score[row, column]), start + row, column) for column in columns if score[row, column] > 0)

@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 _MAX_CALLERS = 32
 
 
-def _rotated(items: list[Item], count: int) -> list[Item]:
+def _rotate(items: list[Item], count: int) -> list[Item]:
     return items[count:] + items[:count]
 
 
@@ -114,18 +114,18 @@ class Graph:
         calls = {moved[x]: {name: tuple([renumbered[c] for c in callees]) for name, callees in called.items()} for x, called in self.calls.items()}
         other = copy(self)
         other.__dict__.update(
-            {name: _rotated(getattr(self, name), split) for name in ("nodes", "commutes", "is_parameter", "contents", "keys", "structures")},
+            {name: _rotate(getattr(self, name), split) for name in ("nodes", "commutes", "is_parameter", "contents", "keys", "structures")},
             split=size - split,
             computation_split=count - at,
-            home=_rotated([renumbered[c] for c in self.home], split),
-            operands=_rotated([tuple([moved[x] for x in nodes]) for nodes in self.operands], split),
-            control=_rotated([tuple([moved[x] for x in nodes]) for nodes in self.control], split),
-            users=_rotated([[(position, moved[x]) for position, x in uses] for uses in self.users], split),
+            home=_rotate([renumbered[c] for c in self.home], split),
+            operands=_rotate([tuple([moved[x] for x in nodes]) for nodes in self.operands], split),
+            control=_rotate([tuple([moved[x] for x in nodes]) for nodes in self.control], split),
+            users=_rotate([[(position, moved[x]) for position, x in uses] for uses in self.users], split),
             calls=calls,
-            computations=_rotated(self.computations, at),
-            members=_rotated([range(m.start + s, m.stop + s) for m, s in zip(self.members, shift, strict=True)], at),
-            roots=_rotated([moved[root] for root in self.roots], at),
-            callers=_rotated([[moved[caller] for caller in callers] for callers in self.callers], at),
+            computations=_rotate(self.computations, at),
+            members=_rotate([range(m.start + s, m.stop + s) for m, s in zip(self.members, shift, strict=True)], at),
+            roots=_rotate([moved[root] for root in self.roots], at),
+            callers=_rotate([[moved[caller] for caller in callers] for callers in self.callers], at),
             entries=(renumbered[self.entries[1]], renumbered[self.entries[0]]),
         )
         other.forget()
@@ -150,7 +150,7 @@ class Graph:
         return parameters
 
     def boundaries(self, first: int, second: int) -> Iterator[tuple[int, int]]:
-        """Yields the roots and the parameters of two computations, as pairs."""
+        """Yields pairs of the roots and of the parameters of two computations."""
         yield self.roots[first], self.roots[second]
         yield from zip(self.parameters(first), self.parameters(second), strict=False)
 

@@ -58,7 +58,10 @@ class _Improver:
         return self.known[left]
 
     def visit(self, node: int) -> bool:
-        """Gives a node the partner that lowers the cost most. Returns whether there is one."""
+        """Gives a node the partner that lowers the cost most, or else tries blocks around the node.
+
+        Returns whether partners were exchanged.
+        """
         candidates = self.candidates(node)
         # Removing the partner does not lower the cost of the node's users, so it helps only if the
         # pair itself is costly.
@@ -84,7 +87,7 @@ class _Improver:
         starts = [(node, other) for other in candidates if other >= 0]
         if partner[node] >= 0:
             starts += zip(graph.operands[node], graph.operands[partner[node]], strict=False)
-        starts = [(a, b) for a, b in starts if self.is_kindred(a, b)]
+        starts = [(a, b) for a, b in starts if self.can_pair(a, b)]
         if not any(self.exchange_block(a, b) for a, b in starts[:_MAX_BLOCKS]):
             return False
         self.known.clear()
@@ -121,7 +124,7 @@ class _Improver:
         pending = deque([(node, other)])
         while pending and len(block) < _MAX_IN_BLOCK:
             a, b = pending.popleft()
-            if a in block or b in taken or not self.is_kindred(a, b):
+            if a in block or b in taken or not self.can_pair(a, b):
                 continue
             block[a] = b
             taken.add(b)
@@ -133,7 +136,7 @@ class _Improver:
                 pending.extend((x, y) for (at, x), (where, y) in zip(users, others, strict=True) if at == where)
         return list(block.items())
 
-    def is_kindred(self, node: int, other: int) -> bool:
+    def can_pair(self, node: int, other: int) -> bool:
         """Returns whether two nodes have the same opcode, but are not partners.
 
         Always False for parameters, because their numbers distinguish them.
@@ -142,7 +145,7 @@ class _Improver:
         return self.partner[node] != other and not graph.is_parameter[node] and graph.nodes[node].op is graph.nodes[other].op
 
     def restore(self, state: Iterable[tuple[int, int]]) -> None:
-        """Restores the former partners of nodes."""
+        """Restores the partners of nodes, given as pairs; -1 stands for no partner."""
         for x, _ in state:
             self.partner[x] = -1
         for x, y in state:
@@ -200,7 +203,10 @@ class _Improver:
             self.pairs.join(left_alone, old)
 
     def gain(self, node: int, other: int, least: float) -> float:
-        """Returns how much the partner `other` lowers the cost; 0 if that cannot exceed `least`."""
+        """Returns how much the partner `other` lowers the cost.
+
+        The result is 0 if it cannot exceed `least`, or if one of the nodes has too many users.
+        """
         old = self.partner[node]
         moved = [node, old, other, -1 if other < 0 else self.partner[other]]
         nodes = [x for x in moved if x >= 0]

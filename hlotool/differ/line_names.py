@@ -10,14 +10,14 @@ from typing import NamedTuple
 from hlotool.opdefs.base import CALLED_KINDS
 from hlotool.opdefs.table import OPS
 
-__all__ = ["Definition", "Name", "definition_of", "names_in", "replaced"]
+__all__ = ["Definition", "Name", "definition_of", "names_in", "replace_names"]
 
 _WORD = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
 _DEFINITION = re.compile(rf"\s*+(ROOT )?+%({_WORD}) = ")
 
 
 class Definition(NamedTuple):
-    """The definition in a line: the name, whether it names the root, and the definition's end."""
+    """The definition in a line: its name, whether it defines the root, and where it ends."""
 
     name: str
     is_root: bool
@@ -47,7 +47,7 @@ def definition_of(line: str) -> Definition | None:
 
 
 @lru_cache(maxsize=1)
-def _part() -> re.Pattern[str]:
+def _name_pattern() -> re.Pattern[str]:
     called = "|".join(sorted({re.escape(spec.name) for op in OPS.values() for spec in op.attributes.values() if spec.kind in CALLED_KINDS}))
     # Parts that contain no names are matched first: strings, comments, and the backend
     # configuration, which ends the line.
@@ -68,7 +68,7 @@ def names_in(line: str, start: int = 0) -> Iterator[Name]:
     >>> [(name.kind, name.text) for name in names_in('%r = f32[] reduce(%p, %z), to_apply=%add, metadata={op_name="%x"}', 5)]
     [('instruction', 'p'), ('instruction', 'z'), ('computation', 'add')]
     """
-    for match in _part().finditer(line, start):
+    for match in _name_pattern().finditer(line, start):
         if match["name"] is not None:
             yield Name("instruction", match["name"], *match.span("name"))
         elif match["one"] is not None:
@@ -80,7 +80,7 @@ def names_in(line: str, start: int = 0) -> Iterator[Name]:
             yield Name("frame", match["frame"], *match.span("frame"))
 
 
-def replaced(line: str, start: int, replacement: Callable[[Name], str]) -> str:
+def replace_names(line: str, start: int, replacement: Callable[[Name], str]) -> str:
     """Returns the line from `start` on, with its names replaced."""
     parts, end = [], start
     for name in names_in(line, start):

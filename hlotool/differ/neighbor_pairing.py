@@ -12,7 +12,7 @@ from hlotool.differ.pairs import Pairs
 __all__ = ["NeighborPairing"]
 
 # A pair with a higher estimate is no better than a deletion and an insertion.
-_LARGEST = 2.4
+_MAX_ESTIMATE = 2.4
 # If two values have more users than this, not all of their users are compared with one another.
 _MAX_USERS = 24
 # Nodes without paired neighbors are compared with one another in groups of up to this size. In
@@ -21,7 +21,7 @@ _MAX_IN_GROUP = 32
 
 
 class NeighborPairing:
-    """A queue of possible pairs by estimated cost, to which each new pair adds its neighbors."""
+    """A queue of possible pairs, ordered by estimated cost; each new pair adds its neighbors."""
 
     def __init__(self, graph: Graph, pairs: Pairs) -> None:
         self.graph = graph
@@ -57,7 +57,7 @@ class NeighborPairing:
             now = self.estimate(left, right)
             if now > estimate + 1e-9:
                 # In the meantime, a neighbor was paired with another node.
-                if now <= _LARGEST:
+                if now <= _MAX_ESTIMATE:
                     heapq.heappush(heap, (now, self.distance(left, right), left, right))
                 continue
             self.pairs.join(left, right)
@@ -66,7 +66,7 @@ class NeighborPairing:
             self.offer_neighbors(left, right)
 
     def distance(self, left: int, right: int) -> int:
-        """Returns the distance between the nodes' positions in the computations (to break ties)."""
+        """Returns the distance between the nodes' positions in their computations, to break ties."""
         graph = self.graph
         return abs((left - graph.members[graph.home[left]].start) - (right - graph.members[graph.home[right]].start))
 
@@ -74,13 +74,13 @@ class NeighborPairing:
         if self.partner[left] >= 0 or self.partner[right] >= 0:
             return
         estimate = self.estimate(left, right)
-        if estimate <= _LARGEST:
+        if estimate <= _MAX_ESTIMATE:
             heapq.heappush(self.heap, (estimate, self.distance(left, right), left, right))
 
     def estimate(self, left: int, right: int) -> float:
         """Returns the known part of the cost of a pair, corrected for its neighbors.
 
-        Each operand and each user that agrees lowers the estimate; conflicting users raise it.
+        Each operand or user that agrees lowers the estimate; conflicts raise it.
         """
         graph = self.graph
         if graph.is_parameter[left] != graph.is_parameter[right]:
@@ -124,7 +124,7 @@ class NeighborPairing:
         return source(self.pairs.converted(source(node)))
 
     def _users(self, left: int, right: int) -> tuple[int, int]:
-        """Counts the paired users that use both nodes in the same position, and the conflicts."""
+        """Counts the pairs of users that use both nodes in the same position, and all other pairs."""
         graph, partner = self.graph, self.partner
         if len(graph.users[right]) > _MAX_USERS or len(graph.users[left]) > _MAX_USERS:
             return 0, 0

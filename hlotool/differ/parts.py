@@ -24,12 +24,12 @@ from hlotool.shapes.shape import Shape
 from hlotool.shapes.strings import unquote
 from hlotool.shapes.values import Raw, ResultAccuracy
 
-__all__ = ["ANNOTATIONS", "COMPARED_APART", "Parts", "attribute_differences", "calls_of", "is_called_value", "shape_kinds"]
+__all__ = ["ANNOTATIONS", "COMPARED_SEPARATELY", "Parts", "attribute_differences", "calls_of", "is_called_value", "shape_kinds"]
 
 ANNOTATIONS = ("metadata", "backend_config", "sharding", "frontend_attributes")
 """The kinds of changes that do not affect the computed values."""
 
-COMPARED_APART = frozenset({"sharding", "frontend_attributes", "control-predecessors"})
+COMPARED_SEPARATELY = frozenset({"sharding", "frontend_attributes", "control-predecessors"})
 """The attributes that are compared separately, not as part of an instruction's `attributes`."""
 
 # The index of the first annotation in a row.
@@ -72,7 +72,7 @@ class Parts:
             # normalizing these takes time.
             metadata: Hashable = x.metadata_text
             if isinstance(metadata, str) and "stack_frame_id" in metadata:
-                metadata = frames.resolved(metadata)
+                metadata = frames.resolve(metadata)
             immediate = id(x.immediate) if isinstance(x.immediate, Literal) else x.immediate
             quick = (id(x.op), id(x.shape), id(x.attributes), immediate, metadata, x.backend_config)
             key = raw.get(quick)
@@ -93,8 +93,8 @@ class Parts:
         annotations = (
             self._number(("metadata", metadata)) if metadata is not None else 0,
             self._configuration(x.backend_config) if x.backend_config is not None else 0,
-            self._number(("sharding", _frozen(attributes["sharding"]))) if "sharding" in attributes else 0,
-            self._number(("frontend", _frozen(attributes["frontend_attributes"]))) if attributes.get("frontend_attributes") else 0,
+            self._number(("sharding", _freeze(attributes["sharding"]))) if "sharding" in attributes else 0,
+            self._number(("frontend", _freeze(attributes["frontend_attributes"]))) if attributes.get("frontend_attributes") else 0,
         )
         row = structure + annotations
         return self._key_of(row)
@@ -111,8 +111,8 @@ class Parts:
         """Returns the keys of two modules, ignoring kinds of annotations that only one module has.
 
         Such annotations, for instance metadata that a dump leaves out, do not help to find pairs.
-        A few instructions of the other module may have annotations of such a kind, too, as long as
-        the values of these annotations are different in the two modules.
+        A kind is also ignored if the other module has few annotations of this kind, and none of
+        their values occurs in both modules.
         """
         counts = Counter(first), Counter(second)
         absent = set()
@@ -133,14 +133,14 @@ class Parts:
         quick = (id(x.op), id(x.attributes), id(x.shape), x.immediate if x.op.name == "parameter" else None)
         number = self._sets.get(quick)
         if number is None:
-            number = self._sets[quick] = self._number(_frozen(_own_attributes(x)))
+            number = self._sets[quick] = self._number(_freeze(_own_attributes(x)))
         return number
 
     def _configuration(self, text: str) -> int:
         number = self._configurations.get(text)
         if number is None:
             try:
-                value = _frozen(configuration(text))
+                value = _freeze(configuration(text))
             except RecursionError:
                 # JSON that is nested too deeply counts as text.
                 value = text
@@ -230,7 +230,7 @@ def _own_attributes(x: Instruction) -> dict[str, Any]:
     if x.op.name == "parameter":
         values["parameter_number"] = x.immediate
     for name, value in x.attributes.items():
-        if name in COMPARED_APART or name in x.op.derived or is_called_value(value):
+        if name in COMPARED_SEPARATELY or name in x.op.derived or is_called_value(value):
             continue
         if not _is_default(x, name, value):
             values[name] = value
@@ -276,7 +276,7 @@ def attribute_differences(x: Instruction, y: Instruction) -> list[str]:
         return names
     first, second = _own_attributes(x), _own_attributes(y)
     for name in sorted(x.attributes.keys() | y.attributes.keys()):
-        if name in COMPARED_APART or is_called_value(x.attributes.get(name)) or is_called_value(y.attributes.get(name)):
+        if name in COMPARED_SEPARATELY or is_called_value(x.attributes.get(name)) or is_called_value(y.attributes.get(name)):
             continue
         if name in x.op.derived and name in y.op.derived:
             if _value(x, name) != _value(y, name) and x.op.derived[name](x.shape) != y.op.derived[name](y.shape):
@@ -296,12 +296,12 @@ def _same(a: Any, b: Any) -> bool:
     return a is b or a == b or (type(a) is type(b) and repr(a) == repr(b))
 
 
-def _frozen(value: Any) -> Hashable:
+def _freeze(value: Any) -> Hashable:
     """Returns a hashable value that is equal for equal values."""
     if isinstance(value, dict):
-        return tuple((name, _frozen(value[name])) for name in sorted(value))
+        return tuple((name, _freeze(value[name])) for name in sorted(value))
     if isinstance(value, list | tuple):
-        return (type(value).__name__, *map(_frozen, value))
+        return (type(value).__name__, *map(_freeze, value))
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, bool):
@@ -336,7 +336,7 @@ class _Frames:
         self._known: dict[int, int] = {}
         self._texts: dict[str, Hashable] = {}
 
-    def resolved(self, metadata: str) -> Hashable:
+    def resolve(self, metadata: str) -> Hashable:
         """Returns metadata with the frame number replaced with a number for the frame's locations.
 
         If the frame has no locations, the frame number is removed.

@@ -50,10 +50,10 @@ def patch_of(delta: Delta, left_name: str = "a", right_name: str = "b") -> str:
     if not delta:
         return ""
     with no_garbage_collection():
-        return "".join(write_patch(_Maker(delta).hunks(), left_name, right_name))
+        return "".join(write_patch(_PatchBuilder(delta).hunks(), left_name, right_name))
 
 
-class _Maker:
+class _PatchBuilder:
     def __init__(self, delta: Delta) -> None:
         self.delta = delta
         self.graph: Graph = delta.graph

@@ -27,7 +27,7 @@ class HeaderChange(NamedTuple):
     """A change to a header attribute.
 
     `old` and `new` are the values as text, or None if the attribute is absent. `number` is the
-    number of a line of the patch.
+    number of the first of the change's lines in the patch.
     """
 
     name: str
@@ -67,7 +67,7 @@ class ComputationPatch:
 
 
 class NameChanges:
-    """The old and new names of instructions and computations, if not the same as in the patch.
+    """The old and new names of instructions and computations that differ from those in the patch.
 
     Each key consists of the names of a computation and of an instruction in the patch. For the
     computation itself, the name of the instruction is empty.
@@ -78,11 +78,11 @@ class NameChanges:
         self.before: dict[tuple[str, str], str] = {}
         self.after: dict[tuple[str, str], str] = {}
 
-    def expected(self, computation: str, instruction: str = "") -> str:
+    def old_name(self, computation: str, instruction: str = "") -> str:
         """Returns the old name of a computation or an instruction, given its name in the patch."""
         return self.before.get((computation, instruction), instruction or computation)
 
-    def wanted(self, computation: str, instruction: str = "") -> str:
+    def new_name(self, computation: str, instruction: str = "") -> str:
         """Returns the new name of a computation or an instruction, given its name in the patch."""
         return self.after.get((computation, instruction), instruction or computation)
 
@@ -134,7 +134,7 @@ class PatchContent:
                 fingerprint = self.fingerprints.get((name, line.name), "")
                 names = self.names
                 yield Reference(
-                    name, line.name, names.expected(name, line.name), names.expected(name), fingerprint, line.text.removeprefix("  "), line.number
+                    name, line.name, names.old_name(name, line.name), names.old_name(name), fingerprint, line.text.removeprefix("  "), line.number
                 )
 
 
@@ -224,7 +224,7 @@ class _ContentReader:
             if not line.name and line.text.endswith("{") and number:
                 raise self.error(line, "an instruction")
             if is_whole and line.sign != part.lines[0].sign:
-                raise self.error(line, f"'{part.lines[0].sign}' in all lines of a computation that begins with it", 1)
+                raise self.error(line, f"'{part.lines[0].sign}' in all lines of this computation, as in its first line", 1)
             if is_whole and number and bool(line.name) == is_last:
                 raise self.error(line, "'}' at the end of the computation" if is_last else "an instruction")
         if is_whole and len(part.lines) == 1:
@@ -232,7 +232,7 @@ class _ContentReader:
 
     def _names(self, lines: Sequence[Line]) -> None:
         if len(lines) % 2:
-            raise self.error(lines[-1], "alternating old and new names, '-' and '+'")
+            raise self.error(lines[-1], "alternating old and new names, in lines with '-' and '+'")
         names = self.content.names
         for line, following in [*pairwise(lines)][::2]:
             old, new = _RENAMED.fullmatch(line.text), _RENAMED.fullmatch(following.text)

@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 
 class PatchRows:
-    """Finds the lines of a patch.
+    """The lines of a patch.
 
     `computations` and `kept` map computations and instructions of the right module to their
     counterparts in the left module, if both are shown.
@@ -66,7 +66,7 @@ class PatchRows:
         graph = self.graph
         counterparts = {a: b for b, a in self.computations.items()}
         # The pairs of computations, with all of their lines.
-        compared = {(a, b): self._compared(a, b) for a, b in counterparts.items()}
+        compared = {(a, b): self._compare(a, b) for a, b in counterparts.items()}
         inserted = [b for b in range(graph.computation_split, len(graph.computations)) if self.is_shown(b) and b not in self.computations]
         deleted = [a for a in range(graph.computation_split) if self.is_shown(a) and a not in counterparts]
         whole = [(b, self._whole(b, "+")) for b in inserted] + [(a, self._whole(a, "-")) for a in deleted]
@@ -85,20 +85,20 @@ class PatchRows:
         rows = [Row(sign, node if is_left else -1, -1 if is_left else node) for node in graph.members[computation]]
         return [Row(sign, -1, -1, opens=computation), *rows, Row(sign, -1, -1, closing_line(x))]
 
-    def _compared(self, a: int, b: int) -> list[Row]:
+    def _compare(self, a: int, b: int) -> list[Row]:
         """Returns all lines of a pair of computations, merged into one order."""
         graph = self.graph
         if self.has_order:
-            rows = self._scheduled(a, b)
+            rows = self._merge_scheduled(a, b)
         else:
-            rows = self._unscheduled(a, b)
+            rows = self._merge_unscheduled(a, b)
         first, second = closing_line(graph.computations[a]), closing_line(graph.computations[b])
         if first != second:
             rows += [Row("-", -1, -1, first), Row("+", -1, -1, second)]
         return rows
 
-    def _scheduled(self, a: int, b: int) -> list[Row]:
-        """Returns the lines in the order of the right module.
+    def _merge_scheduled(self, a: int, b: int) -> list[Row]:
+        """Merges the lines of a pair in the order of the right module.
 
         An instruction that has moved is deleted and inserted again.
         """
@@ -120,8 +120,8 @@ class PatchRows:
         rows += [Row("+", -1, other) for other in right]
         return rows
 
-    def _unscheduled(self, a: int, b: int) -> list[Row]:
-        """Returns the lines in the order of the left module; insertions follow their operands."""
+    def _merge_unscheduled(self, a: int, b: int) -> list[Row]:
+        """Merges the lines of a pair in the order of the left module; insertions follow operands."""
         graph, kept, partner = self.graph, self.kept, self.partner
         before = graph.members[a].start - 1
         positions: dict[int, int] = {}
@@ -219,8 +219,8 @@ class PatchRows:
     def _called(self, node: int) -> Iterator[int]:
         """Yields the computations that the line of an instruction mentions.
 
-        For the short form of an asynchronous operation, these are the callees of the wrapped
-        operation.
+        For the short form of an asynchronous operation, the wrapped operation's callees are yielded
+        instead.
         """
         graph = self.graph
         for callees in graph.calls.get(node, {}).values():

@@ -16,7 +16,7 @@ The hunks come in this order; a hunk without lines is omitted:
 
 The lines of a computation use the names of the left module; new instructions have names that are
 unused there. A context line is an unchanged line that a changed line refers to or directly follows;
-other unchanged lines are omitted. A line feed within a line is followed by the sign and a
+other unchanged lines are omitted. A line feed within a line is followed by the line's sign and a
 backslash.
 """
 
@@ -143,13 +143,12 @@ class _Reader:
     def _title(self, line: str, number: int) -> None:
         match = _TITLE.fullmatch(line.rstrip())
         if match is None:
-            raise self.error(
-                number, f"{_shown(line)} does not begin a part of a patch; expected '@@ {COMPUTATION} NAME @@' or one of {', '.join(_ONCE)}"
-            )
+            expected = f"'@@ {COMPUTATION} NAME @@', or '@@ TITLE @@' with one of the titles {', '.join(_ONCE)}"
+            raise self.error(number, f"{_shown(line)} does not begin a part of a patch; expected {expected}")
         title = match["title"] or COMPUTATION
         if title in _ONCE:
             if title in self.titles:
-                raise self.error(number, f"'@@ {title} @@' occurs twice; a patch is for one module")
+                raise self.error(number, f"'@@ {title} @@' occurs twice; a patch applies to one module")
             self.titles.add(title)
         self.hunks.append(Hunk(title, [], match["name"] or "", number))
 

@@ -1,4 +1,4 @@
-"""Predicates, such as `opcode=all-gather`: true for a difference that includes such a change."""
+"""Predicates on differences: `opcode=all-gather` is true if the number of all-gathers changes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def parse_predicate(text: str) -> Predicate:
     return Predicate(subject, value.removeprefix("%"))
 
 
-# ---- what changed ------------------------------------------------------------------------------
+# ---- evidence ----------------------------------------------------------------------------------
 
 
 def _opcode(delta: Delta, opcode: str) -> str:
@@ -96,7 +96,7 @@ def _touched(delta: Delta) -> Iterator[tuple[int, str]]:
 
 def _instruction(delta: Delta, name: str) -> str:
     nodes = delta.graph.nodes
-    return next((f"{name}: {what}" for node, what in _touched(delta) if nodes[node].name == name), "")
+    return next((f"{name}: {kinds}" for node, kinds in _touched(delta) if nodes[node].name == name), "")
 
 
 def _computation(delta: Delta, name: str) -> str:
@@ -104,10 +104,10 @@ def _computation(delta: Delta, name: str) -> str:
     homes = {number for number, computation in enumerate(graph.computations) if computation.name == name}
     # The counterpart may have another name.
     homes |= {delta.pairs.computations[number] for number in homes if number in delta.pairs.computations}
-    what = next((what for node, what in _touched(delta) if graph.home[node] in homes), "")
-    if not what and homes.intersection(delta.new_roots):
-        what = "root"
-    return f"{name}: {what}" if what else ""
+    kinds = next((kinds for node, kinds in _touched(delta) if graph.home[node] in homes), "")
+    if not kinds and homes.intersection(delta.new_roots):
+        kinds = "root"
+    return f"{name}: {kinds}" if kinds else ""
 
 
 def _name(delta: Delta, name: str) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hlotool.differ.fingerprints import fingerprints
 from hlotool.differ.fingerprints import text_hash as text_hash_of
-from hlotool.differ.line_names import definition_of, names_in, replaced
+from hlotool.differ.line_names import definition_of, names_in, replace_names
 from hlotool.differ.patch_lines import PATCH_PRINT
 from hlotool.errors import nearest
 from hlotool.ir.model import Computation, Instruction, Module
@@ -71,7 +71,7 @@ class Resolution:
         return [reference for key, reference in self.references.items() if key not in self.instructions]
 
     def names_of_patch(self, computation: str) -> dict[Instruction, str]:
-        """Returns the instructions found for a computation of the patch, with their names there."""
+        """Maps the instructions found for a computation of the patch to their names in the patch."""
         return self._names.get(computation, {})
 
     @cached_property
@@ -105,7 +105,7 @@ class Resolution:
         return True
 
     def _settle_computations(self) -> None:
-        """Matches computations by the instructions found so far; drops instructions elsewhere."""
+        """Matches computations by their instructions; drops instructions found in other ones."""
         votes: dict[str, Counter[Computation]] = {}
         for (name, _), x in self.instructions.items():
             votes.setdefault(name, Counter())[self.homes[x]] += 1
@@ -147,8 +147,8 @@ class Resolution:
                 group = similar.setdefault((self.homes[x], _NUMBER.sub("", text)), _Similar())
                 group.add(x, self.line(x))
                 groups[x] = group
-        # References that cannot be confused with others come first, since their neighbors may have
-        # no metadata to distinguish them.
+        # Unambiguous references come first: they lead to their neighbors, which may have no metadata
+        # that distinguishes them.
         for key, x in sorted(numbered.items(), key=lambda item: groups[item[1]].count(self.references[item[0]].line)):
             if key not in self.instructions:
                 meant = groups[x].choose(x, self.references[key].line, self.taken)
@@ -312,4 +312,4 @@ def _nameless(line: str) -> str:
     line = _METADATA.sub("", line)
     definition = definition_of(line)
     root = "ROOT " if definition is not None and definition.is_root else ""
-    return root + replaced(line, definition.end if definition is not None else 0, lambda name: "")
+    return root + replace_names(line, definition.end if definition is not None else 0, lambda name: "")

@@ -31,7 +31,7 @@ _OPTIONS = RunOptions(elided_fill="iota", max_iterations=100_000)
 # Values beyond this total size are not recorded, and therefore not compared.
 _MAX_BYTES = 1 << 30
 # The kinds of changes that do not affect values.
-_WITHOUT_VALUE = frozenset({"metadata", "backend_config", "sharding", "frontend_attributes", "layout", "control", "schedule", "moved"})
+_VALUE_PRESERVING = frozenset({"metadata", "backend_config", "sharding", "frontend_attributes", "layout", "control", "schedule", "moved"})
 
 QualifiedName = tuple[str, str]
 """The names of a computation and of an instruction in it."""
@@ -103,11 +103,12 @@ class Mismatch(Record):
         """The lines after the headline: the values and the changes."""
         lines = []
         position = f" at [{','.join(map(str, self.index))}]" if self.index else ""
-        leaf = f" of element {self.leaf}" if self.leaf else ""
+        leaf = f" in element {self.leaf}" if self.leaf else ""
         number = f"; {self.elements} of {self.size} elements differ" if self.size > 1 else ""
         lines.append(f"  {self.left_value} on the left, {self.right_value} on the right{leaf}{position}{number}")
         if self.iterations:
-            lines.append(f"  in iteration {', '.join(map(str, self.iterations))} (0-based) of the enclosing loop{'s' * (len(self.iterations) > 1)}")
+            plural = "s" * (len(self.iterations) > 1)
+            lines.append(f"  in iteration{plural} {', '.join(map(str, self.iterations))} (0-based) of the enclosing loop{plural}")
         if self.device is not None:
             lines.append(f"  on device {self.device}")
         lines.append(f"  changes in this instruction: {', '.join(self.changes)}" if self.changes else "  this instruction has not changed")
@@ -207,7 +208,7 @@ class _Outcome(Record):
 
 
 class _Search:
-    """Compares runs of two modules."""
+    """Comparison of runs of two modules."""
 
     def __init__(self, delta: Delta, relative: float | None, absolute: float | None, observers: Sequence[Observer]) -> None:
         self.delta = delta
@@ -278,18 +279,18 @@ def _arguments(left: Module, right: Module, search: _Search, seed: int) -> tuple
         for k, p in enumerate(right.entry.parameters):
             source = search.partner[search.numbers[p]]
             if source in sources:
-                second[k] = _as(p.shape, search.graph.nodes[source].shape, sources[source], second[k])
+                second[k] = _convert(p.shape, search.graph.nodes[source].shape, sources[source], second[k])
         here.append(first)
         there.append(second)
     return here, there
 
 
-def _as(shape: Shape, of: Shape, value: Value, other: Value) -> Value:
+def _convert(shape: Shape, source_shape: Shape, value: Value, other: Value) -> Value:
     """Converts a value to the element types of `shape`; returns `other` if dimensions differ."""
     wanted, given = [*leaves(other)], [*leaves(value)]
     if len(wanted) != len(given) or any(getattr(a, "shape", None) != getattr(b, "shape", None) for a, b in zip(wanted, given, strict=True)):
         return other
-    if of == shape:
+    if source_shape == shape:
         return value
     with np.errstate(all="ignore"):
         return with_leaves(shape, [b.astype(a.dtype) if isinstance(a, np.ndarray) else b for a, b in zip(wanted, given, strict=True)])
@@ -315,10 +316,11 @@ def _evaluate(module: Module, arguments: list[Sequence[Value]], options: RunOpti
 
 
 class _Paired(Observer):
-    """Observes the values of paired instructions and identifies each value by a key.
+    """Observer of the values of paired instructions; identifies each value by a key.
 
     The key identifies the call to the value's computation in which the value was computed.
-    Enclosing instructions without a partner, such as calls to inlined computations, do not count.
+    The key does not include enclosing instructions without a partner, such as calls to inlined
+    computations.
     """
 
     def __init__(self, search: _Search) -> None:
@@ -366,26 +368,26 @@ class _Paired(Observer):
         if node >= 0:
             self.report(self.key("value", where, node, len(where.frames) - 1), instruction, where, value, instruction)
 
-    def report(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
-        """Handles the value of the instruction `of`; if the value differs, `blamed` is reported."""
+    def report(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, producer: Instruction) -> None:
+        """Handles the value of `producer`; if the value differs, `blamed` is reported."""
 
 
 class _Recorder(_Paired):
-    """Copies the values of the left module in the order in which they are computed."""
+    """Recorder of the values of the left module, in the order in which they are computed."""
 
     def __init__(self, search: _Search) -> None:
         super().__init__(search)
         self.values: dict[Any, tuple[int, list[Any]]] = {}
         self.budget = _MAX_BYTES
 
-    def report(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
+    def report(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, producer: Instruction) -> None:
         parts = [*leaves(value)] if value is not None else [None]
         self.budget -= sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
         if self.budget >= 0:
             self.values[key] = len(self.values), [part.copy() if isinstance(part, np.ndarray) else part for part in parts]
 
 
-class _Found(Record):
+class _Disagreement(Record):
     order: int
     blamed: Instruction
     iterations: tuple[int, ...]
@@ -397,14 +399,14 @@ class _Found(Record):
 
 
 class _Comparer(_Paired):
-    """Compares the values of the right module with the recorded values of the left one."""
+    """Comparer of the values of the right module with the recorded values of the left one."""
 
     def __init__(self, search: _Search, recorder: _Recorder) -> None:
         super().__init__(search)
         self.recorder = recorder
         self.compared = 0
-        self.first: _Found | None = None
-        self.slight: list[_Found] = []
+        self.first: _Disagreement | None = None
+        self.slight: list[_Disagreement] = []
         self.where: Whereabouts | None = None
 
     def begun(self, where: Whereabouts, instruction: Instruction) -> None:
@@ -416,9 +418,9 @@ class _Comparer(_Paired):
             return
         x = self.where.frames[-1].instruction
         if self.left_node(x) >= 0:
-            self._found(len(self.recorder.values), x, self.where, None, ("computed", "fails"))
+            self._record(len(self.recorder.values), x, self.where, None, ("computed", "fails"))
 
-    def report(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
+    def report(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, producer: Instruction) -> None:
         order, expected = self.recorder.values.pop(key, (-1, []))
         if order < 0:
             return
@@ -426,28 +428,30 @@ class _Comparer(_Paired):
         if self.first is not None and self.first.order <= order:
             return
         if value is None:
-            if any(change["kind"] == "constants" for change in self.search.delta.changed[self.left_node(of)]):
-                self._found(order, of, where, None, ("", ""))
+            if any(change["kind"] == "constants" for change in self.search.delta.changed[self.left_node(producer)]):
+                self._record(order, producer, where, None, ("", ""))
             return
         actual = [*leaves(value)]
         if len(actual) != len(expected):
-            self._found(order, blamed, where, None, (f"a tuple of {len(expected)} arrays", f"one of {len(actual)}"))
+            self._record(order, blamed, where, None, (_array_count(expected), _array_count(actual)))
             return
         for leaf, (a, b) in enumerate(zip(expected, actual, strict=True)):
             comparison = self.search.comparison(a, b)
-            if comparison is None and self._is_slight(of, a, b):
-                self.slight.append(_Found(order, of, where.iterations, where.device, leaf, self.search.comparison(a, b, exact=True), ("", ""), False))
+            if comparison is None and self._is_slight(producer, a, b):
+                self.slight.append(
+                    _Disagreement(order, producer, where.iterations, where.device, leaf, self.search.comparison(a, b, exact=True), ("", ""), False)
+                )
             if comparison is not None:
-                self._found(order, blamed, where, comparison, (_type(a), _type(b)), leaf, is_argument=blamed is not of)
+                self._record(order, blamed, where, comparison, (_type(a), _type(b)), leaf, is_argument=blamed is not producer)
                 return
 
     def _is_slight(self, x: Instruction, a: Any, b: Any) -> bool:
         """Returns whether the values of a changed pair differ, but within the tolerance."""
-        if not {*self._kinds(self.left_node(x))} - _WITHOUT_VALUE or not isinstance(a, np.ndarray):
+        if not {*self._kinds(self.left_node(x))} - _VALUE_PRESERVING or not isinstance(a, np.ndarray):
             return False
         return self.search.comparison(a, b, exact=True) is not None
 
-    def _found(
+    def _record(
         self,
         order: int,
         blamed: Instruction,
@@ -460,9 +464,9 @@ class _Comparer(_Paired):
     ) -> None:
         frames = where.frames[:-1] if where.frames and where.frames[-1].instruction is blamed else where.frames
         iterations = tuple([k for frame in frames if (k := frame.iteration) is not None])
-        self.first = _Found(order, blamed, iterations, where.device, leaf, comparison, shapes, is_argument)
+        self.first = _Disagreement(order, blamed, iterations, where.device, leaf, comparison, shapes, is_argument)
 
-    # ---- the first one --------------------------------------------------------------------------
+    # ---- first difference -----------------------------------------------------------------------
 
     def mismatch(self) -> Mismatch | None:
         """Returns the first pair, in the order of the left module, whose values differ."""
@@ -481,12 +485,12 @@ class _Comparer(_Paired):
             found.iterations, found.device, found.leaf, index, *values, *counts, self._kinds(left), tuple(self._sources(x, y)), is_rounding,
         )  # fmt: skip
 
-    def _cause(self, found: _Found) -> _Found:
+    def _cause(self, found: _Disagreement) -> _Disagreement:
         """Returns the slight difference of a changed pair that explains the difference `found`.
 
         If there is none, or if the pair of `found` has changed, returns `found` itself.
         """
-        if not self.slight or {*self._kinds(self.left_node(found.blamed))} - _WITHOUT_VALUE:
+        if not self.slight or {*self._kinds(self.left_node(found.blamed))} - _VALUE_PRESERVING:
             return found
         slight = {self.left_node(other.blamed): other for other in self.slight if other.order < found.order}
         pending, seen = [self.left_node(found.blamed)], set[int]()
@@ -499,7 +503,7 @@ class _Comparer(_Paired):
                 pending += self.search.graph.operands[node]
         return found
 
-    def _numbers(self, found: _Found, x: Instruction, y: Instruction) -> tuple[tuple[int, ...], tuple[str, str], tuple[int, int]]:
+    def _numbers(self, found: _Disagreement, x: Instruction, y: Instruction) -> tuple[tuple[int, ...], tuple[str, str], tuple[int, int]]:
         """Returns the index, the two values, the number of differing elements, and the total."""
         comparison = found.comparison
         if comparison is not None and comparison.worst:
@@ -527,13 +531,13 @@ class _Comparer(_Paired):
         return tuple(sorted({change["kind"] for change in self.search.delta.changed.get(left, ())}))
 
     def _inner(self, left: int, *, of_argument: bool) -> int:
-        """Returns the given left node, or that of a changed instruction in a called computation.
+        """Returns the given left node, or the left node of a changed pair in a called computation.
 
         The latter is returned if a fast path does not run the computation, or if the arguments of
         later calls depend on earlier calls, as in a sort.
         """
         graph, delta = self.search.graph, self.search.delta
-        if {*self._kinds(left)} - _WITHOUT_VALUE:
+        if {*self._kinds(left)} - _VALUE_PRESERVING:
             return left
         pending = [body for bodies in graph.calls.get(left, {}).values() for body in bodies]
         seen: set[int] = set()
@@ -543,7 +547,7 @@ class _Comparer(_Paired):
                 continue
             seen.add(body)
             for node in graph.members[body]:
-                if self.search.partner[node] >= 0 and {*self._kinds(node)} - _WITHOUT_VALUE:
+                if self.search.partner[node] >= 0 and {*self._kinds(node)} - _VALUE_PRESERVING:
                     return node
                 pending += [inner for bodies in graph.calls.get(node, {}).values() for inner in bodies]
         return left
@@ -564,6 +568,10 @@ def _type(value: Any) -> str:
     if not isinstance(value, np.ndarray):
         return "not an array"
     return f"{_ELEMENT_TYPES.get(value.dtype, value.dtype)}[{','.join(map(str, value.shape))}]"
+
+
+def _array_count(values: Sequence[Any]) -> str:
+    return f"{len(values)} array{'s' * (len(values) != 1)}"
 
 
 def _number(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Code actions: quick fixes, suppression comments and refactorings at a position.
 
-Listing actions is quick. The edits of an action are computed when the action is chosen, if the
-editor supports that.
+Listing actions is quick, because the edits of refactorings are computed only when an action is
+chosen, if the editor supports this.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lsprotocol import types
 
 from hlotool.errors import Edit, EditError, HlotoolError
 from hlotool.ir.model import Computation, Instruction
-from hlotool.server.diagnostics import Finding, reported
+from hlotool.server.diagnostics import Finding, to_diagnostics
 from hlotool.server.documents import Document, ModuleText
 from hlotool.server.formatting import changes_between, format_range
 from hlotool.server.parts import written_attributes
@@ -26,10 +26,10 @@ from hlotool.verifier.explanations import has_fix
 from hlotool.verifier.fixing import with_fixes
 from hlotool.verifier.ignoring import ignore_edits
 from hlotool.workspace.lint_fixes import rewrite_edits
-from hlotool.workspace.rewriting import RewriteRequest, rewritten
+from hlotool.workspace.rewriting import RewriteRequest, rewrite_text
 from hlotool.workspace.rules import Checks
 
-__all__ = ["FIX_ALL", "KINDS", "ActionRequest", "actions", "resolved"]
+__all__ = ["FIX_ALL", "KINDS", "ActionRequest", "actions", "resolve"]
 
 FIX_ALL = "source.fixAll.hlotool"
 Kind = types.CodeActionKind
@@ -62,10 +62,10 @@ class ActionRequest(NamedTuple):
 
 def actions(document: Document, area: types.Range, context: types.CodeActionContext, request: ActionRequest) -> list[types.CodeAction]:
     """Returns the actions for a range of a document."""
-    found = [action for make in (_fixes, _refactorings, _of_text) for action in make(document, area, request)]
+    found = [action for make in (_fixes, _refactorings, _document_actions) for action in make(document, area, request)]
     if context.only is not None:
         wanted = tuple(str(getattr(kind, "value", kind)) for kind in context.only)
-        found = [action for action in found if any(_is_of(_kind(action), kind) for kind in wanted)]
+        found = [action for action in found if any(_is_kind(_kind(action), kind) for kind in wanted)]
     if request.can_resolve:
         return found
     complete = []
@@ -75,7 +75,7 @@ def actions(document: Document, area: types.Range, context: types.CodeActionCont
             # later gets this action only when it requests actions of this kind.
             continue
         try:
-            action = resolved(document, action, request)
+            action = resolve(document, action, request)
         except HlotoolError:
             continue
         complete.append(action)
@@ -86,7 +86,7 @@ def _kind(action: types.CodeAction) -> str:
     return str(getattr(action.kind, "value", action.kind))
 
 
-def _is_of(kind: str, wanted: str) -> bool:
+def _is_kind(kind: str, wanted: str) -> bool:
     return kind == wanted or kind.startswith(f"{wanted}.") or not wanted
 
 
@@ -97,7 +97,7 @@ def _fixes(document: Document, area: types.Range, request: ActionRequest) -> Ite
     low, high = document.lines.span(area)
     near = [f for f in request.findings if _touches(f, low, high)][:_MAX_FIXED]
     for finding in near:
-        (shown,) = reported(document, [finding])
+        (shown,) = to_diagnostics(document, [finding])
         for title, edits, is_safe in _edits_for(finding):
             yield _action(document, title, Kind.QuickFix, finding.module, edits, [shown], is_preferred=is_safe)
     for code in dict.fromkeys(f.diagnostic.code for f in near if f.diagnostic.code[0] != "S"):
@@ -106,7 +106,7 @@ def _fixes(document: Document, area: types.Range, request: ActionRequest) -> Ite
         # Parse errors cannot be suppressed, and they hide the findings that a comment would
         # suppress.
         if not any(d.severity == "error" for d in finding.module.module.diagnostics):
-            yield _action(document, f"Suppress {code} on this line", Kind.QuickFix, finding.module, edits, reported(document, [finding]))
+            yield _action(document, f"Suppress {code} on this line", Kind.QuickFix, finding.module, edits, to_diagnostics(document, [finding]))
 
 
 def _touches(finding: Finding, low: int, high: int) -> bool:
@@ -162,7 +162,7 @@ def _action(
 # ---- refactorings and whole documents ----------------------------------------------------------
 
 
-def _later(document: Document, title: str, kind: str, what: str, area: types.Range) -> types.CodeAction:
+def _deferred_action(document: Document, title: str, kind: str, what: str, area: types.Range) -> types.CodeAction:
     """Returns an action whose edits are computed when it is chosen."""
     start, end = document.lines.span(area)
     return types.CodeAction(title, kind, data={"uri": document.uri, "version": document.version, "what": what, "start": start, "end": end})
@@ -174,11 +174,11 @@ def _refactorings(document: Document, area: types.Range, request: ActionRequest)
         return
     module, _, chosen = found
     if len(chosen) == 1 and chosen[0].op.name == "call":
-        yield _later(document, f"Inline '{chosen[0].name}'", Kind.RefactorInline, "inline", area)
+        yield _deferred_action(document, f"Inline '{chosen[0].name}'", Kind.RefactorInline, "inline", area)
     if area.start != area.end and any(x.op.name != "parameter" for x in chosen):
-        yield _later(document, "Extract into a computation", Kind.RefactorExtract, "extract", area)
+        yield _deferred_action(document, "Extract into a computation", Kind.RefactorExtract, "extract", area)
     if not all(_are_attributes_sorted(module.source.text, x) for x in chosen[:_MAX_SORTED]):
-        yield _later(document, "Sort attributes as XLA does", Kind.RefactorRewrite, "sort", area)
+        yield _deferred_action(document, "Sort attributes as XLA does", Kind.RefactorRewrite, "sort", area)
 
 
 def _are_attributes_sorted(text: str, x: Instruction) -> bool:
@@ -205,23 +205,23 @@ def _instructions(document: Document, start: int, end: int) -> tuple[ModuleText,
     return (module, computations.pop(), [x for _, x in pairs]) if len(computations) == 1 else None
 
 
-def _of_text(document: Document, area: types.Range, request: ActionRequest) -> Iterator[types.CodeAction]:
+def _document_actions(document: Document, area: types.Range, request: ActionRequest) -> Iterator[types.CodeAction]:
     codes = {f.diagnostic.code for f in request.findings}
     if not codes.isdisjoint(_DEAD):
-        yield _later(document, "Remove all dead code", Kind.RefactorRewrite, "dead", area)
+        yield _deferred_action(document, "Remove all dead code", Kind.RefactorRewrite, "dead", area)
     if any(has_fix(code) for code in codes):
-        yield _later(document, "Fix all findings that can be fixed safely", FIX_ALL, "fix", area)
+        yield _deferred_action(document, "Fix all findings that can be fixed safely", FIX_ALL, "fix", area)
 
 
-def _inlined(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
+def _inline(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
     found = _instructions(document, start, end)
     if found is None:
-        raise EditError("there is no call here")
+        raise EditError("there is no call at this position")
     module, _, chosen = found
     yield from (document.edit(edit, module.start) for edit in inline(module, chosen[0]))
 
 
-def _extracted(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
+def _extract(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
     found = _instructions(document, start, end)
     if found is None:
         raise EditError("select instructions of one computation")
@@ -229,33 +229,33 @@ def _extracted(document: Document, start: int, end: int, request: ActionRequest)
     yield from (document.edit(edit, module.start) for edit in extract(module, computation, chosen))
 
 
-def _sorted(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
+def _sort_attributes(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
     yield from format_range(document, document.lines.range(start, max(end, start + 1)), request.config)
 
 
-def _fixed(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
+def _fix_all(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
     if request.checks is not None:
-        after = rewritten(document.text, document.name, request.checks, RewriteRequest()).text
+        after = rewrite_text(document.text, document.name, request.checks, RewriteRequest()).text
         yield from (document.edit(edit) for edit in changes_between(document.text, after))
 
 
-def _without_dead_code(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
+def _remove_dead_code(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
     if request.checks is not None:
         codes = request.checks.selection.only(_DEAD)
-        after = rewritten(document.text, document.name, request.checks._replace(selection=codes), RewriteRequest()).text
+        after = rewrite_text(document.text, document.name, request.checks._replace(selection=codes), RewriteRequest()).text
         yield from (document.edit(edit) for edit in changes_between(document.text, after))
 
 
 _MAKERS: dict[str, Callable[[Document, int, int, ActionRequest], Iterator[types.TextEdit]]] = {
-    "inline": _inlined,
-    "extract": _extracted,
-    "sort": _sorted,
-    "fix": _fixed,
-    "dead": _without_dead_code,
+    "inline": _inline,
+    "extract": _extract,
+    "sort": _sort_attributes,
+    "fix": _fix_all,
+    "dead": _remove_dead_code,
 }
 
 
-def resolved(document: Document | None, action: types.CodeAction, request: ActionRequest) -> types.CodeAction:
+def resolve(document: Document | None, action: types.CodeAction, request: ActionRequest) -> types.CodeAction:
     """Returns an action with its edits.
 
     Raises EditError if they cannot be computed, or if the document has changed since the action was

@@ -1,6 +1,6 @@
 """Commands that an editor can execute: run a module, compare it with the previous dump, or draw it.
 
-Each command runs in a process of its own, so that it does not block the server.
+Each command runs in a separate process, so that it does not block the server.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _graph(document: Document, position: types.Position | None) -> Invocation:
             chosen = ["--computation", computation.name, *(["--select", found[1].name] if found is not None else [])]
             name = f"{computation.name} in {name}"
     if module is None:
-        raise HlotoolError("there is no module here")
+        raise HlotoolError("there is no module at this position")
     # Adds lines before the module, so that its lines have the same numbers as in the document.
     text = "\n" * (module.source.first_line - 1) + module.source.text
     return Invocation(["graph", "--color", "never", "--format", "html", "--stdin-filename", document.name, *chosen, "-"], text, name)
@@ -90,7 +90,7 @@ COMMANDS: Mapping[str, Command] = {
 """The commands by name. Their arguments are a document's URI and, for pictures, a position."""
 
 
-async def execute(invocation: Invocation, *, gives_page: bool = False) -> str:
+async def execute(invocation: Invocation, *, returns_page: bool = False) -> str:
     """Returns the output of a command.
 
     Raises HlotoolError if the command takes too long, or if it fails to return an HTML page.
@@ -105,26 +105,26 @@ async def execute(invocation: Invocation, *, gives_page: bool = False) -> str:
         *invocation.arguments,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE if gives_page else asyncio.subprocess.STDOUT,
+        stderr=asyncio.subprocess.PIPE if returns_page else asyncio.subprocess.STDOUT,
     )
     try:
         output, errors = await asyncio.wait_for(process.communicate(invocation.text.encode("utf-8", "replace")), _TIMEOUT)
     except TimeoutError:
-        raise HlotoolError(f"stopped after {_TIMEOUT:.0f} seconds") from None
+        raise HlotoolError(f"the command was stopped after {_TIMEOUT:.0f} seconds") from None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    if gives_page and process.returncode:
-        raise HlotoolError(errors.decode("utf-8", "replace").strip() or f"hlotool ended with {process.returncode}")
+    if returns_page and process.returncode:
+        raise HlotoolError(errors.decode("utf-8", "replace").strip() or f"hlotool ended with exit code {process.returncode}")
     text = output.decode("utf-8", "replace")
-    return text if gives_page or len(text) <= _MAX_OUTPUT_LENGTH else f"{text[:_MAX_OUTPUT_LENGTH]}\n..."
+    return text if returns_page or len(text) <= _MAX_OUTPUT_LENGTH else f"{text[:_MAX_OUTPUT_LENGTH]}\n..."
 
 
 def beginning(output: str) -> str:
     """Returns the first lines of an output, for a message.
 
-    The log has all lines, but most editors do not show it.
+    The log contains all lines, but most editors do not show the log.
 
     >>> beginning("hlotool: random values (seed 0) for x\\noutput  f32[]  3.5\\n")
     'hlotool: random values (seed 0) for x\\noutput  f32[]  3.5'

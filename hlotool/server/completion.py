@@ -25,7 +25,7 @@ from hlotool.verifier.explanations import describe_kind, explain_op
 from hlotool.verifier.markdown import op_markdown
 from hlotool.verifier.suppressions import VERBS
 
-__all__ = ["complete", "described"]
+__all__ = ["complete", "describe"]
 
 _MAX_NAMES = 200
 _CODES = re.compile(r"hlotool:\s*[a-z\-]+\[(?:[^\]]*,)?\s*(?P<word>[A-Za-z0-9\-]*)\Z")
@@ -47,10 +47,10 @@ def complete(document: Document, position: types.Position, *, with_snippets: boo
     statement = statement_before(document.text, offset)
     make = _MAKERS.get(statement.phase)
     items = list(islice(make(document, statement, offset, with_snippets), 2 * _MAX_NAMES)) if make is not None else []
-    return types.CompletionList(len(items) >= _MAX_NAMES, [_placed(document, statement, offset, item) for item in items])
+    return types.CompletionList(len(items) >= _MAX_NAMES, [_as_edit(document, statement, offset, item) for item in items])
 
 
-def _placed(document: Document, statement: Statement, offset: int, item: types.CompletionItem) -> types.CompletionItem:
+def _as_edit(document: Document, statement: Statement, offset: int, item: types.CompletionItem) -> types.CompletionItem:
     """Returns the item as an edit of the word being typed.
 
     Editors disagree on what a word is. Without a filter text, Neovim assumes that edits have been
@@ -64,7 +64,7 @@ def _placed(document: Document, statement: Statement, offset: int, item: types.C
     return item
 
 
-def described(item: types.CompletionItem) -> types.CompletionItem:
+def describe(item: types.CompletionItem) -> types.CompletionItem:
     """Returns an item with its documentation, which editors request when the item is selected."""
     op = OPS.get(item.label)
     if op is not None and (item.detail or "").startswith(f"{op.name}("):
@@ -107,17 +107,17 @@ def _snippet(op: OpDef) -> str:
     positions = [f"${{{k}:{name}}}" for k, name in enumerate(names, 1)]
     parts = [f"{op.name}({', '.join(positions)})"]
     for k, name in enumerate(op.required, len(positions) + 1):
-        parts.append(f"{name}={_index_of_value(op.attributes[name], k)}")
+        parts.append(f"{name}={_value_placeholder(op.attributes[name], k)}")
     return ", ".join(parts)
 
 
-def _index_of_value(spec: AttributeSpec, number: int) -> str:
+def _value_placeholder(spec: AttributeSpec, number: int) -> str:
     if spec.kind in ENUMS:
         return f"${{{number}|{','.join(ENUMS[spec.kind].words)}|}}"
     opening = _BRACES.search(describe_kind(spec.kind))
     if opening is None:
         return f"${number}"
-    # A brace that is not part of a placeholder needs a backslash.
+    # A closing brace that does not end a placeholder must be escaped.
     return f'"${number}"' if opening["open"] == '"' else f"{{${number}\\}}"
 
 
@@ -127,7 +127,7 @@ def _operands(document: Document, statement: Statement, offset: int, with_snippe
     found = _scope(document, statement, offset)
     by_name = {x.name: x for x in found}
     operands = [by_name.get(name) for name in statement.operands]
-    fits = _fitting(statement.op, operands)
+    fits = _operand_filter(statement.op, operands)
     for k, x in enumerate(reversed(found)):
         if k >= _MAX_NAMES and not x.name.startswith(statement.word):
             continue
@@ -151,7 +151,7 @@ def _scope(document: Document, statement: Statement, offset: int) -> list[Instru
     return [x for x in computation.instructions if 0 <= x.start < at and x.name]
 
 
-def _fitting(op: OpDef | None, operands: list[Instruction | None]) -> Callable[[Instruction], bool]:
+def _operand_filter(op: OpDef | None, operands: list[Instruction | None]) -> Callable[[Instruction], bool]:
     """Returns a function that decides whether an instruction may be the next operand.
 
     The function performs only quick checks.
@@ -171,8 +171,8 @@ def _fitting(op: OpDef | None, operands: list[Instruction | None]) -> Callable[[
     return lambda x: True
 
 
-def _name(name: str, detail: str, kind: types.CompletionItemKind, offset_in_text: int, *, is_likely: bool = True) -> types.CompletionItem:
-    return types.CompletionItem(name, kind=kind, detail=detail, sort_text=f"{0 if is_likely else 1}{offset_in_text:06}")
+def _name(name: str, detail: str, kind: types.CompletionItemKind, rank: int, *, is_likely: bool = True) -> types.CompletionItem:
+    return types.CompletionItem(name, kind=kind, detail=detail, sort_text=f"{0 if is_likely else 1}{rank:06}")
 
 
 # ---- attributes --------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def _attributes(document: Document, statement: Statement, offset: int, with_snip
     for k, (name, spec) in enumerate(specs.items()):
         if name in statement.written:
             continue
-        text = f"{name}={_index_of_value(spec, 1)}" if with_snippets else f"{name}="
+        text = f"{name}={_value_placeholder(spec, 1)}" if with_snippets else f"{name}="
         form = types.InsertTextFormat.Snippet if with_snippets else None
         is_missing = spec.default is REQUIRED
         detail = f"{'required: ' if is_missing else ''}{describe_kind(spec.kind)}"
@@ -215,7 +215,7 @@ _WORDS = {"Bool": ("true", "false"), "OperandPrecision": PRECISION.words}
 
 
 def _computations(document: Document, offset: int) -> Iterator[types.CompletionItem]:
-    """Yields the computations that end before an offset, the last one first."""
+    """Yields the computations that end before an offset, last to first."""
     view = document.view
     offset_in_text = view.offset_in_text(offset)
     module = view.module_at(offset_in_text)

@@ -20,7 +20,7 @@ from hlotool.verifier.explanations import page_of
 from hlotool.workspace.rules import Checks, RuleChoice
 from hlotool.workspace.settings import settings_for
 
-__all__ = ["Finding", "checks_for", "faded", "findings_in", "reported", "settings_failure"]
+__all__ = ["Finding", "checks_for", "fading_hints", "findings_in", "settings_failure", "to_diagnostics"]
 
 _SOURCE = "hlotool"
 _SEVERITIES = {
@@ -55,7 +55,7 @@ class Finding(NamedTuple):
 def checks_for(name: str, choice: RuleChoice, config: str | None = None) -> Checks:
     """Returns the rules and modes for a file, from its settings and the options of the server.
 
-    Raises HlotoolError if the settings are wrong.
+    Raises HlotoolError if the settings are invalid.
     """
     return choice.checks_for(name, settings_for(Path(name).parent, config=config))
 
@@ -67,7 +67,7 @@ def _never() -> bool:
 def findings_in(document: Document, checks: Checks, is_cancelled: Callable[[], bool] = _never) -> list[Finding]:
     """Returns all findings in a document, in order.
 
-    If the check is cancelled, the findings of the modules not checked yet are missing.
+    If the check is cancelled, the findings of modules that have not been checked yet are missing.
 
     >>> from hlotool.workspace.settings import Settings
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) }")
@@ -87,7 +87,7 @@ def findings_in(document: Document, checks: Checks, is_cancelled: Callable[[], b
     return found
 
 
-def reported(document: Document, findings: Sequence[Finding]) -> list[types.Diagnostic]:
+def to_diagnostics(document: Document, findings: Sequence[Finding]) -> list[types.Diagnostic]:
     """Converts findings to diagnostics of the protocol.
 
     Each diagnostic has its notes as related information, tags, and a link to the documentation of
@@ -126,19 +126,19 @@ def _related(document: Document, module: ModuleText, d: Diagnostic) -> Iterator[
             yield types.DiagnosticRelatedInformation(location, note)
 
 
-def faded(document: Document, findings: Sequence[Finding]) -> list[types.Diagnostic]:
-    """Returns hints that fade out the unnecessary code that is counted in findings but not marked.
+def fading_hints(document: Document, findings: Sequence[Finding]) -> list[types.Diagnostic]:
+    """Returns hints that fade out unnecessary code that findings count but do not mark.
 
     >>> from hlotool.workspace.settings import Settings
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[4] parameter(0) a = f32[4] negate(p) ROOT r = f32[4] sine(p) b = f32[4] abs(p) }")
-    >>> [hint.message for hint in faded(document, findings_in(document, RuleChoice().checks_for("m.hlo", Settings({}, None))))]
+    >>> [hint.message for hint in fading_hints(document, findings_in(document, RuleChoice().checks_for("m.hlo", Settings({}, None))))]
     ["see 'a'"]
     """
-    hints = (hint for finding in findings for hint in _faded(document, finding))
+    hints = (hint for finding in findings for hint in _fading_hints(document, finding))
     return list(islice(hints, _MAX_FINDINGS))
 
 
-def _faded(document: Document, finding: Finding) -> Iterator[types.Diagnostic]:
+def _fading_hints(document: Document, finding: Finding) -> Iterator[types.Diagnostic]:
     d, module = finding.diagnostic, finding.module
     if not d.others or _TAGS.get(d.code) != types.DiagnosticTag.Unnecessary:
         return
@@ -156,5 +156,5 @@ def _faded(document: Document, finding: Finding) -> Iterator[types.Diagnostic]:
 
 
 def settings_failure(document: Document, error: HlotoolError) -> types.Diagnostic:
-    """Returns the finding for a document that cannot be checked because its settings are wrong."""
+    """Returns the finding for a document that cannot be checked because its settings are invalid."""
     return types.Diagnostic(document.lines.range(0, 0), str(error), types.DiagnosticSeverity.Error, source=_SOURCE)

@@ -75,7 +75,7 @@ class Nested(NamedTuple):
         return self.nodes[k] if k >= 0 else None
 
 
-def _nested(nodes: Iterable[Instruction | Computation]) -> Nested:
+def _nest(nodes: Iterable[Instruction | Computation]) -> Nested:
     ordered = sorted((node for node in nodes if node.start >= 0), key=_start_and_end)
     parents, stack = [], list[int]()
     for k, node in enumerate(ordered):
@@ -94,7 +94,7 @@ def _positions(computation: Computation) -> dict[Instruction, int]:
 class ModuleText:
     """One module of a document.
 
-    Its source begins at the offset `start`; offsets in the module count from there.
+    Its source begins at the offset `start`; offsets in the module are relative to `start`.
     """
 
     def __init__(self, source: Source, start: int, module: Module, path: FastPath | None) -> None:
@@ -102,7 +102,7 @@ class ModuleText:
         self.start = start
         self.module = module
         self.path = path
-        self._instructions: Memo[Computation, Nested] = Memo(lambda computation: _nested(computation.instructions))
+        self._instructions: Memo[Computation, Nested] = Memo(lambda computation: _nest(computation.instructions))
         self.users: Memo[Computation, dict[Instruction, list[Instruction]]] = Memo(users)
         self.positions: Memo[Computation, dict[Instruction, int]] = Memo(_positions)
 
@@ -111,7 +111,7 @@ class ModuleText:
         """The errors that a strict parse of the source reports."""
         tolerated = self.module.diagnostics
         if all(d.severity == "error" for d in tolerated):
-            # The module contains nothing that only a strict parse refuses, so a strict parse
+            # The module contains nothing that only a strict parse rejects, so a strict parse
             # would report the same errors.
             return list(tolerated)
         try:
@@ -123,7 +123,7 @@ class ModuleText:
     @cached_property
     def computations(self) -> Nested:
         """The computations that are in the source."""
-        return _nested(self.module.computations)
+        return _nest(self.module.computations)
 
     @cached_property
     def callers(self) -> dict[Computation, list[Call]]:
@@ -183,23 +183,23 @@ class EditedRange(NamedTuple):
     end: int
     size: int
 
-    def then(self, start: int, end: int, size: int) -> EditedRange:
-        """Returns the changed range after a further edit, which refers to the current text.
+    def merge(self, start: int, end: int, size: int) -> EditedRange:
+        """Returns the range changed by these edits and a further edit of the current text.
 
-        >>> EditedRange(10, 12, 5).then(20, 21, 0)
+        >>> EditedRange(10, 12, 5).merge(20, 21, 0)
         EditedRange(start=10, end=18, size=10)
         """
         low, now = min(self.start, start), max(self.start + self.size, end)
         return EditedRange(low, self.end + now - (self.start + self.size), now - low + size - (end - start))
 
-    def before(self, offset: int) -> int:
+    def old_offset(self, offset: int) -> int:
         """Converts an offset in the current text to the offset before the edits."""
         if offset < self.start:
             return offset
         now = self.start + self.size
         return min(offset, self.end) if offset < now else offset - now + self.end
 
-    def now(self, offset: int) -> int:
+    def new_offset(self, offset: int) -> int:
         """Converts an offset before the edits to the current offset."""
         if offset < self.start:
             return offset
@@ -239,7 +239,7 @@ class Document:
         """True if the modules of the document have been read."""
         return self._modules is not None
 
-    def changed(self, changes: Iterable[types.TextDocumentContentChangeEvent], version: int) -> Document:
+    def apply_changes(self, changes: Iterable[types.TextDocumentContentChangeEvent], version: int) -> Document:
         """Returns the version of the document that results from the changes of a client.
 
         Each change refers to the text after the previous change.
@@ -255,7 +255,7 @@ class Document:
             if before.is_read:
                 document._edited_range = EditedRange(start, end, len(change.text))
             elif before._edited_range is not None:
-                document._edited_range = before._edited_range.then(start, end, len(change.text))
+                document._edited_range = before._edited_range.merge(start, end, len(change.text))
         return document
 
     @property
@@ -333,7 +333,7 @@ class _Shifted(Document):
         return _ShiftedLines(self._now.lines, self._shift)
 
     def offset_in_text(self, offset: int) -> int:
-        return self._shift.before(offset)
+        return self._shift.old_offset(offset)
 
 
 class _ShiftedLines(LineTable):
@@ -344,7 +344,7 @@ class _ShiftedLines(LineTable):
         self._edited_range = edited
 
     def position(self, offset: int) -> types.Position:
-        return self._now.position(self._edited_range.now(offset))
+        return self._now.position(self._edited_range.new_offset(offset))
 
     def offset(self, position: types.Position) -> int:
-        return self._edited_range.before(self._now.offset(position))
+        return self._edited_range.old_offset(self._now.offset(position))

@@ -24,7 +24,7 @@ def format_document(document: Document, config: str | None = None) -> list[types
     >>> [edit.new_text for edit in format_document(Document("file:///m.hlo", "ENTRY e {\\n  ROOT p = f32[ ] parameter(0)\\n}\\n"))]
     ['  ROOT p = f32[] parameter(0)\\n']
     """
-    return _formatted(document, None, config)
+    return _format(document, None, config)
 
 
 def format_range(document: Document, area: types.Range, config: str | None = None) -> list[types.TextEdit]:
@@ -34,7 +34,7 @@ def format_range(document: Document, area: types.Range, config: str | None = Non
     """
     start, end = document.lines.span(area)
     first, last = _line(document, start), _line(document, max(start, end - 1))
-    return _formatted(document, (first, last), config)
+    return _format(document, (first, last), config)
 
 
 def format_on_type(document: Document, position: types.Position, typed: str, config: str | None = None) -> list[types.TextEdit]:
@@ -43,7 +43,7 @@ def format_on_type(document: Document, position: types.Position, typed: str, con
     After a line break, this is the previous line. After a brace, it is the line with the brace.
     """
     line = _line(document, document.lines.offset(position)) - (typed == "\n")
-    return _formatted(document, (line, line), config) if line >= 1 else []
+    return _format(document, (line, line), config) if line >= 1 else []
 
 
 def _line(document: Document, offset: int) -> int:
@@ -51,7 +51,7 @@ def _line(document: Document, offset: int) -> int:
     return document.text.count("\n", 0, offset) + 1
 
 
-def _formatted(document: Document, lines: tuple[int, int] | None, config: str | None) -> list[types.TextEdit]:
+def _format(document: Document, lines: tuple[int, int] | None, config: str | None) -> list[types.TextEdit]:
     try:
         width = settings_for(Path(document.name).parent, config=config).get("fmt", "width")
         after = format_text(document.text, FormatStyle(width), filename=document.name, lines=lines)

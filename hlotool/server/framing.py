@@ -18,7 +18,7 @@ _LENGTH = re.compile(rb"Content-Length:[ \t]*+(\d{1,18})[ \t]*+\r?\n\Z", re.IGNO
 # port on this computer.
 _HTTP = re.compile(rb"[A-Z]+ \S+ HTTP/[0-9.]+\r?\n\Z")
 # In bytes. Documents are at most 400 MB long, and escapes make them longer.
-_LARGEST = 2 << 30
+_MAX_SIZE = 2 << 30
 _MAX_LINE_LENGTH = 1 << 20
 _NOT_VALID = b"not a message"
 
@@ -50,7 +50,7 @@ class MessageReader:
                 break
         else:
             return b""
-        self.body = None if 0 <= size <= _LARGEST else _NOT_VALID
+        self.body = None if 0 <= size <= _MAX_SIZE else _NOT_VALID
         self.lines = [b"\r\n"]
         return b"Content-Length: %d\r\n" % (size if self.body is None else len(self.body))
 

@@ -40,13 +40,13 @@ def hints(document: Document, area: types.Range) -> list[types.InlayHint]:
     found = []
     for module in document.modules:
         for _, x in module.instructions_between(start - module.start, end - module.start):
-            for at, label, kind, is_before in _of(module, x):
+            for at, label, kind, is_before in _instruction_hints(module, x):
                 position = document.lines.position(module.start + at)
                 found.append(types.InlayHint(position, label, kind, padding_left=not is_before, padding_right=is_before))
     return found
 
 
-def _of(module: ModuleText, x: Instruction) -> Iterator[tuple[int, str, types.InlayHintKind, bool]]:
+def _instruction_hints(module: ModuleText, x: Instruction) -> Iterator[tuple[int, str, types.InlayHintKind, bool]]:
     """Yields the hints for an instruction.
 
     Each hint consists of an offset, a label, a kind, and whether the label belongs to the word

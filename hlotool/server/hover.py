@@ -81,18 +81,18 @@ def _instruction(document: Document, module: ModuleText, computation: Computatio
 def _size(shape: Shape) -> Iterator[str]:
     leaves = [leaf for leaf in shape.leaves() if leaf.is_array]
     if leaves:
-        arrays = f"{count(len(leaves), 'array')}" if shape.is_tuple else _counted(elements_of(shape), "element")
+        arrays = f"{count(len(leaves), 'array')}" if shape.is_tuple else _quantity(elements_of(shape), "element")
         yield f"{format_bytes(bytes_of(shape))} in {arrays}"
 
 
-def _counted(number: int, noun: str) -> str:
+def _quantity(number: int, noun: str) -> str:
     return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _cost(module: ModuleText, x: Instruction) -> Iterator[str]:
     cost = instruction_cost(module.module, x)
-    parts = [_counted(cost.flops, "operation")] if cost.flops else []
-    parts += [_counted(cost.transcendentals, "transcendental function")] if cost.transcendentals else []
+    parts = [_quantity(cost.flops, "operation")] if cost.flops else []
+    parts += [_quantity(cost.transcendentals, "transcendental function")] if cost.transcendentals else []
     parts += [f"{format_bytes(cost.bytes_accessed)} read and written"] if cost.bytes_accessed else []
     if parts:
         yield f"costs {', '.join(parts)}"
@@ -103,10 +103,10 @@ def _value(x: Instruction) -> Iterator[str]:
     if literal is None:
         return
     if literal.shape.is_array:
-        yield f"value `{_shortened(literal_text(literal))}`"
+        yield f"value `{_shorten(literal_text(literal))}`"
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     text = " ".join(text[: 4 * _MAX_VALUE_LENGTH].split()).replace("`", "'")
     return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[:_MAX_VALUE_LENGTH]}..."
 
@@ -115,7 +115,7 @@ def _users(module: ModuleText, computation: Computation, x: Instruction) -> Iter
     users = module.users[computation].get(x, [])
     names = [f"`{user.name}`" for user in users[:_MAX_USERS]]
     if len(users) > _MAX_USERS:
-        names.append(f"{len(users) - _MAX_USERS:,} others")
+        names.append(_quantity(len(users) - _MAX_USERS, "other"))
     if names:
         yield f"used by {', '.join(names)}"
     elif x is not computation.root:
@@ -147,21 +147,21 @@ def _lifetime(module: ModuleText, computation: Computation, x: Instruction) -> I
 def _loop(x: Instruction) -> Iterator[str]:
     if x.op.name == "while" and {"condition", "body"} <= x.attributes.keys():
         number = known_trip_count(x)
-        yield "number of iterations unknown" if number is None else _counted(number, "iteration")
+        yield "number of iterations unknown" if number is None else _quantity(number, "iteration")
 
 
 def _origin(document: Document, module: ModuleText, x: Instruction) -> Iterator[str]:
     metadata, location = x.metadata, source_location(module, x)
     if metadata is not None and metadata.op_name:
-        yield f"from `{_shortened(metadata.op_name)}`"
+        yield f"from `{_shorten(metadata.op_name)}`"
     if location is not None:
         shown = f"{location[0]}:{location[1]}" if location[1] else location[0]
         uri = source_uri(document, *location)
-        yield f"at [{plain(shown)}]({uri})" if uri is not None else f"at `{_shortened(shown)}`"
+        yield f"at [{plain(shown)}]({uri})" if uri is not None else f"at `{_shorten(shown)}`"
 
 
 def _shape(x: Instruction) -> Iterator[str]:
-    yield f"`{_shortened(x.shape.text)}`"
+    yield f"`{_shorten(x.shape.text)}`"
     yield from _size(x.shape)
     if x.shape.is_tuple:
         yield "\n".join(f"- {k}: {shape_with_size(element)}" for k, element in enumerate(x.shape.elements[:_MAX_USERS]))
@@ -171,7 +171,7 @@ def _shape(x: Instruction) -> Iterator[str]:
         # Inference does not accept everything that a tolerant parse accepts.
         return
     if not compatible(inferred, x.shape):
-        yield f"The operands imply `{_shortened(inferred.text_without_layout)}`."
+        yield f"The operands imply `{_shorten(inferred.text_without_layout)}`."
 
 
 def shape_with_size(shape: Shape) -> str:
@@ -181,7 +181,7 @@ def shape_with_size(shape: Shape) -> str:
     >>> shape_with_size(array_shape("f32", (3,)))
     '`f32[3]`, 12 B'
     """
-    return f"`{_shortened(brief(shape))}`" + (f", {format_bytes(bytes_of(shape))}" if shape.is_array else "")
+    return f"`{_shorten(brief(shape))}`" + (f", {format_bytes(bytes_of(shape))}" if shape.is_array else "")
 
 
 # ---- computations and attributes ---------------------------------------------------------------
@@ -194,7 +194,7 @@ def _computation(module: ModuleText, computation: Computation) -> str:
     lines.append(f"- {count(len(computation.instructions), 'instruction')}")
     if calls:
         names = ", ".join(f"`{x.name}`" for _, x in calls[:_MAX_CALLERS])
-        lines.append(f"- called by {names}" + (f" and {len(calls) - _MAX_CALLERS:,} others" if len(calls) > _MAX_CALLERS else ""))
+        lines.append(f"- called by {names}" + (f" and {_quantity(len(calls) - _MAX_CALLERS, 'other')}" if len(calls) > _MAX_CALLERS else ""))
     elif computation is not module.module.entry:
         lines.append("- never called")
     return "\n".join(lines)

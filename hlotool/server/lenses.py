@@ -15,7 +15,7 @@ from hlotool.server.documents import Document, ModuleText
 from hlotool.server.parts import name_span
 from hlotool.shapes.memory import format_bytes
 
-__all__ = ["DIFF", "GRAPH", "RUN", "SHOW_GRAPH", "lenses", "previous_dump", "resolved"]
+__all__ = ["DIFF", "GRAPH", "RUN", "SHOW_GRAPH", "lenses", "previous_dump", "resolve"]
 
 RUN, DIFF = "hlotool.run", "hlotool.diff"
 """Commands whose argument is the URI of a document."""
@@ -46,7 +46,7 @@ def lenses(document: Document) -> list[types.CodeLens]:
             area = document.range(module, *span)
             picture = types.CodeLens(area, types.Command("graph", SHOW_GRAPH, arguments=[document.uri, area.start]))
             if computation is not module.module.entry:
-                found += [types.CodeLens(area, types.Command(_called(module, computation), _NO_COMMAND)), picture]
+                found += [types.CodeLens(area, types.Command(_call_count(module, computation), _NO_COMMAND)), picture]
                 continue
             # Costs are computed only for lenses that are on the screen.
             found += [types.CodeLens(area, data={"uri": document.uri, "module": number}), picture]
@@ -55,7 +55,7 @@ def lenses(document: Document) -> list[types.CodeLens]:
     return found
 
 
-def _called(module: ModuleText, computation: Computation) -> str:
+def _call_count(module: ModuleText, computation: Computation) -> str:
     calls = len(module.callers.get(computation, ()))
     return "never called" if not calls else "called once" if calls == 1 else f"called {calls:,} times"
 
@@ -83,7 +83,7 @@ def previous_dump(name: str) -> str | None:
     return None
 
 
-def resolved(document: Document | None, lens: types.CodeLens) -> types.CodeLens:
+def resolve(document: Document | None, lens: types.CodeLens) -> types.CodeLens:
     """Returns a lens with a title that shows the cost of running its module."""
     data = lens.data if isinstance(lens.data, dict) else {}
     number = data.get("module")

@@ -8,13 +8,13 @@ from typing import TypeVar
 
 from lsprotocol import types
 
-__all__ = ["readable", "without_markup"]
+__all__ = ["make_readable", "without_markup"]
 
 Answer = TypeVar("Answer", types.Hover | None, types.SignatureHelp | None, types.CompletionItem)
 Shown = TypeVar("Shown")
 _MARK = re.compile(r"`(?P<code>[^`]*)`|\*\*|\\(?P<escaped>.)|\[(?P<words>[^\]]*)\]\([^)]*\)")
 _HEADING = re.compile(r"^#+ ")
-_RULE_OF_TABLE = re.compile(r"\|[|\-]+\|")
+_TABLE_RULE = re.compile(r"\|[|\-]+\|")
 
 
 def without_markup(text: str) -> str:
@@ -39,7 +39,7 @@ def _lines(text: str) -> Iterator[str]:
             is_code = not is_code
         elif is_code:
             yield line
-        elif not _RULE_OF_TABLE.fullmatch(line):
+        elif not _TABLE_RULE.fullmatch(line):
             yield _row(line) if line.startswith("|") else _words(_HEADING.sub("", line, count=1))
 
 
@@ -52,7 +52,7 @@ def _words(text: str) -> str:
     return _MARK.sub(lambda mark: mark["code"] or mark["escaped"] or mark["words"] or "", text)
 
 
-def readable(answer: Answer, *, with_markdown: bool) -> Answer:
+def make_readable(answer: Answer, *, with_markdown: bool) -> Answer:
     """Returns the response in a form that the client can show."""
     if with_markdown or answer is None:
         return answer

@@ -118,7 +118,7 @@ def _item(document: Document, module: ModuleText, computation: Computation) -> t
     )
 
 
-def _of_item(document: Document, item: types.CallHierarchyItem) -> tuple[ModuleText, Computation] | None:
+def _find_computation(document: Document, item: types.CallHierarchyItem) -> tuple[ModuleText, Computation] | None:
     module = document.module_at(document.lines.offset(item.range.start))
     if module is None:
         return None
@@ -129,7 +129,7 @@ def _of_item(document: Document, item: types.CallHierarchyItem) -> tuple[ModuleT
 
 def incoming_calls(document: Document, item: types.CallHierarchyItem) -> list[types.CallHierarchyIncomingCall]:
     """Returns the callers of a computation, with the ranges of the calls."""
-    found = _of_item(document, item)
+    found = _find_computation(document, item)
     if found is None:
         return []
     module, computation = found
@@ -146,7 +146,7 @@ def incoming_calls(document: Document, item: types.CallHierarchyItem) -> list[ty
 
 def outgoing_calls(document: Document, item: types.CallHierarchyItem) -> list[types.CallHierarchyOutgoingCall]:
     """Returns the callees of a computation, with the ranges of the calls."""
-    found = _of_item(document, item)
+    found = _find_computation(document, item)
     if found is None:
         return []
     module, computation = found

@@ -1,6 +1,7 @@
 """Converts between offsets into a string and positions of the Language Server Protocol.
 
-A position is a line and a column. Columns count units of an encoding.
+A position consists of a line and a column, both 0-based. Columns are measured in code units of the
+position encoding: UTF-8, UTF-16 or UTF-32.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _UNITS: dict[str, Callable[[str], int]] = {
     types.PositionEncodingKind.Utf16.value: _utf16,
     types.PositionEncodingKind.Utf32.value: len,
 }
-"""Functions that count the units of a string, by encoding."""
+"""Functions that count the code units of a string, by encoding."""
 
 
 class LineTable:
@@ -47,7 +48,7 @@ class LineTable:
     def __init__(self, text: str, encoding: str = types.PositionEncodingKind.Utf16.value) -> None:
         self.text = text
         self._units = _UNITS[encoding]
-        # In most documents, every character is one unit.
+        # In most documents, every character is one code unit.
         self._is_plain = text.isascii()
         if "\r" in text:
             self.starts = [0, *(match.end() for match in _LINE_END.finditer(text))]

@@ -155,19 +155,19 @@ class _Lines:
             if new not in kept:
                 removal = list(removed_computation(self.text, old))
                 if not removal:
-                    raise EditError(f"computation '{old.name}' has comments, or is not on lines of its own")
+                    raise EditError(f"computation '{old.name}' contains comments or shares a line with other text")
                 yield from removal
             elif old.start >= 0:
-                yield from self._changed(old, new)
+                yield from self._change(old, new)
         for k, new in enumerate(self.after.computations):
             if new not in olds:
                 following = next((olds[c] for c in self.after.computations[k + 1 :] if c in olds), None)
-                yield self._inserted(new, following)
+                yield self._insert(new, following)
 
-    def _inserted(self, new: Computation, following: Computation | None) -> Edit:
+    def _insert(self, new: Computation, following: Computation | None) -> Edit:
         """Returns the edit that inserts a new computation before `following`."""
         if following is None or following.start < 0:
-            raise EditError("there is no place for a new computation")
+            raise EditError("a new computation cannot be inserted here")
         first = following.instructions[0]
         options = replace(options_like(self.text, _typical(following)), print_program_shape="->" in self.text[following.start : first.start])
         start = self.text.rfind("\n", 0, skip_trivia(self.text, following.start)) + 1
@@ -175,7 +175,7 @@ class _Lines:
         end = "\r\n" if self.text[start - 2 : start] == "\r\n" else "\n"
         return Edit(start, start, text.replace("\n", end) + end + end)
 
-    def _changed(self, old: Computation, new: Computation) -> Iterator[Edit]:
+    def _change(self, old: Computation, new: Computation) -> Iterator[Edit]:
         same = [self.originals.get(x) for x in new.instructions]
         if same == old.instructions and self.originals.get(new.root) is old.root and all(map(self._is_same, old.instructions, new.instructions)):
             return
@@ -192,16 +192,16 @@ class _Lines:
                 at += 1
             if original is not None and is_kept:
                 at += 1
-                lines.append(self._kept(original, x, chunks[original], is_root=x is new.root))
+                lines.append(self._keep(original, x, chunks[original], is_root=x is new.root))
             else:
                 lines.append(self._new(old, x, is_root=x is new.root))
         for edit in changes_between(self.text[first:last], "".join(lines)):
             yield Edit(edit.start + first, edit.end + first, edit.text)
 
     def _is_same(self, old: Instruction, new: Instruction) -> bool:
-        """Returns whether an instruction is written as before, apart from a preceding `ROOT`.
+        """Returns whether the text of an instruction is unchanged, apart from a preceding `ROOT`.
 
-        This is the case if it has not changed, and neither have the names that it refers to.
+        The text changes if the instruction changes, or a name that it refers to.
         """
         if (old.name, old.op, old.shape, old.metadata_text) != (new.name, new.op, new.shape, new.metadata_text):
             return False
@@ -220,7 +220,7 @@ class _Lines:
             line = self.text.rfind("\n", 0, start) + 1
             stop = x.end if self.text[x.end - 1 : x.end] == "\n" else self.text.find("\n", x.end) + 1
             if x.start < 0 or self.text[line:start].strip() or self.text[x.end : stop].strip() or line < end:
-                raise EditError(f"'{x.name}' is not on a line of its own; format the text first")
+                raise EditError(f"'{x.name}' is not alone on its line; format the text first")
             chunks[x] = (line if end < 0 else end, stop)
             end = stop
         return chunks
@@ -229,11 +229,11 @@ class _Lines:
         before = self.text[chunks[x][0] : skip_trivia(self.text, x.start)]
         return before[: before.rfind("\n") + 1] if before.strip() else ""
 
-    def _kept(self, old: Instruction, new: Instruction, chunk: tuple[int, int], *, is_root: bool) -> str:
+    def _keep(self, old: Instruction, new: Instruction, chunk: tuple[int, int], *, is_root: bool) -> str:
         start = skip_trivia(self.text, old.start)
         before = self.text[chunk[0] : start]
         if not self._is_same(old, new):
-            written = self._printed(old, new)
+            written = self._print(old, new)
             ending = "\r\n" if self.text[chunk[1] - 2 : chunk[1]] == "\r\n" else "\n"
             return f"{before}{'ROOT ' * is_root}{written}{ending}"
         rest = self.text[start : chunk[1]]
@@ -261,12 +261,12 @@ class _Lines:
             source = None if copied is None else self.originals.get(copied, copied)
         return source if source is not None and source.start >= 0 else None
 
-    def _printed(self, like: Instruction, x: Instruction) -> str:
+    def _print(self, like: Instruction, x: Instruction) -> str:
         return InstructionWriter.with_own_names(self.after, options_like(self.text, like)).write(x, is_root=False, level=0)
 
 
 def _typical(computation: Computation) -> Instruction:
-    """Returns the instruction that best shows how a computation is written.
+    """Returns the instruction that best represents the style of a computation.
 
     An instruction whose result is an array with dimensions is preferred, since its shape may have a
     layout. Among equally good instructions, one with operands is preferred.

@@ -39,7 +39,7 @@ def rename(document: Document, position: types.Position, new_name: str) -> types
     part = target_at(document, position)
     own = name_span(part.module, part.target) if part is not None and part.target is not None else None
     if part is None or part.target is None or own is None:
-        raise EditError("there is no name here that could be changed")
+        raise EditError("there is no name to change at this position")
     # A percent sign is not part of a name.
     name = new_name.strip().removeprefix("%")
     spans = list(dict.fromkeys([own, *references(part.module, part.target)]))
@@ -53,9 +53,9 @@ def _check(part: Part, target: Instruction | Computation, name: str, spans: list
     text = part.module.source.text
     is_bare = any(text[start - 1 : start] != "%" for start, _ in spans)
     if _WORD.fullmatch(name) is None:
-        raise EditError(f"'{name}' is not a name: names contain only letters, digits, '_', '.' and '-', and do not begin with a digit")
+        raise EditError(f"'{name}' is not a name: names begin with a letter or '_', and contain only letters, digits, '_', '.' and '-'")
     if not is_legal_name(name) or (is_bare and name in patterns().reserved):
-        raise EditError(f"'{name}' cannot be a name, since it has a meaning of its own")
+        raise EditError(f"'{name}' cannot be used as a name, because it has another meaning")
     if name == target.name:
         return
     if isinstance(target, Computation):
@@ -65,14 +65,14 @@ def _check(part: Part, target: Instruction | Computation, name: str, spans: list
         is_taken = any(x.name == name for x in part.computation.instructions)
         where = f"another instruction of '{part.computation.name}'"
     if is_taken:
-        raise EditError(f"{where} is called '{name}' already")
+        raise EditError(f"{where} is already called '{name}'")
     if any(d.severity == "error" for d in part.module.module.diagnostics):
-        # Text that could not be read may use the name.
-        _refuse_unread(part, target)
+        # Text that could not be parsed may use the name.
+        _check_unread(part, target)
 
 
-def _refuse_unread(part: Part, target: Instruction | Computation) -> None:
-    """Raises EditError if lines that could not be read contain the target's name."""
+def _check_unread(part: Part, target: Instruction | Computation) -> None:
+    """Raises EditError if lines that could not be parsed contain the target's name."""
     text, start, end = part.module.source.text, 0, len(part.module.source.text)
     if isinstance(target, Instruction):
         start, end = part.computation.start, part.computation.end
@@ -83,4 +83,4 @@ def _refuse_unread(part: Part, target: Instruction | Computation) -> None:
     for match in word.finditer(text, start, end):
         if match.start() not in known and part.module.source.line_column(match.start())[0] in lines:
             line = part.module.source.line_column(match.start())[0]
-            raise EditError(f"'{target.name}' is named on line {line}, which cannot be read; correct it first")
+            raise EditError(f"line {line} contains '{target.name}' but cannot be parsed; correct the line first")

@@ -1,8 +1,8 @@
 """The server: a table that maps requests of the protocol to functions, on top of pygls.
 
 Quick requests are answered in the order in which they arrive. Slow requests and checks run in
-threads. A check begins some time after the last edit, and is dropped if another edit overtakes it,
-so that typing never waits for checks.
+threads. A check begins some time after the last edit, and is dropped if another edit follows, so
+that typing never waits for checks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hlotool.server import actions, completion, formatting, hints, hover, lenses
 from hlotool.server.commands import COMMANDS, Command, beginning, execute, page_file, position_of
 from hlotool.server.documents import Document
 from hlotool.server.framing import MessageReader
-from hlotool.server.markup import readable
+from hlotool.server.markup import make_readable
 from hlotool.server.session import ClientOptions, Session
 
 __all__ = ["HloServer", "serve"]
@@ -84,12 +84,12 @@ class HloProtocol(LanguageServerProtocol):
             return types.ResponseError(types.ErrorCodes.InvalidRequest.value, "the server is shutting down")
         if self._is_initialized == (method == types.INITIALIZE):
             if self._is_initialized:
-                return types.ResponseError(types.ErrorCodes.InvalidRequest.value, "the server is initialized already")
+                return types.ResponseError(types.ErrorCodes.InvalidRequest.value, "the server is already initialized")
             return types.ResponseError(types.ErrorCodes.ServerNotInitialized.value, f"'{method}' came before 'initialize'")
         return None
 
-    def refuse(self, error: Exception) -> None:
-        """Answers an invalid message whose id is not known."""
+    def answer_invalid(self, error: Exception) -> None:
+        """Answers an invalid message, whose id is not known, with an error."""
         is_parsed = not isinstance(error, ValueError | RecursionError | MemoryError)
         code = types.ErrorCodes.InvalidRequest if is_parsed else types.ErrorCodes.ParseError
         reason = "it is not an object with `jsonrpc`" if is_parsed else f"its header has no valid Content-Length, or its body is not JSON ({error})"
@@ -99,7 +99,7 @@ class HloProtocol(LanguageServerProtocol):
     def structure_message(self, data: Any) -> Any:
         """Returns a message as an object.
 
-        An invalid request is answered with an error, since its sender would otherwise wait forever.
+        An invalid request is answered with an error, so that its sender does not wait forever.
         """
         try:
             return super().structure_message(data)
@@ -155,7 +155,7 @@ class HloServer(LanguageServer):
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Sends an error outside of requests to the client's log, or answers an invalid message."""
         if source is JsonRpcException:
-            cast("HloProtocol", self.protocol).refuse(error)
+            cast("HloProtocol", self.protocol).answer_invalid(error)
             return
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"hlotool: {type(error).__name__}: {error}"))
 
@@ -185,7 +185,7 @@ class HloServer(LanguageServer):
         def publish(check: Future[list[types.Diagnostic]]) -> None:
             loop.call_soon_threadsafe(self._publish, document, check)
 
-        self._last_checks[document.uri] = last = self._checks.submit(self._timed, document)
+        self._last_checks[document.uri] = last = self._checks.submit(self._timed_diagnostics, document)
         last.add_done_callback(publish)
 
     async def in_thread(self, function: Callable[[Document], Answer], document: Document) -> Answer:
@@ -195,7 +195,7 @@ class HloServer(LanguageServer):
         """
         return await asyncio.wrap_future(self._checks.submit(function, document))
 
-    def _timed(self, document: Document) -> list[types.Diagnostic]:
+    def _timed_diagnostics(self, document: Document) -> list[types.Diagnostic]:
         if not self.session.is_current(document):
             return []
         start = perf_counter()
@@ -240,7 +240,7 @@ class HloServer(LanguageServer):
         uri = page_file(page, Path(self._pages.name))
         window = self.client_capabilities.window
         if window is not None and window.show_document is not None and window.show_document.support:
-            # A client may also refuse with an error.
+            # A client that cannot open the page may also respond with an error.
             with suppress(JsonRpcException):
                 shown = await self.window_show_document_async(types.ShowDocumentParams(uri, external=True))
                 if shown.success:
@@ -264,9 +264,8 @@ class Request(NamedTuple):
     """A request about a document: its method, the function that answers it, and its options.
 
     If `in_thread` is True, the request may take a long time, and other requests are answered
-    meanwhile.
-    Answers that are only shown come from the view of a document, which is available at once.
-    Answers that change the document wait until it has been read.
+    meanwhile. Answers that are only shown come from the view of a document, which is available at
+    once. Answers that change a document wait until the document has been read.
     """
 
     method: str
@@ -290,7 +289,7 @@ _REQUESTS: tuple[Request, ...] = (
         lambda s, d, p: navigation.reference_locations(d.view, p.position, include_declaration=p.context.include_declaration),
     ),
     Request(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, lambda s, d, p: navigation.highlights(d.view, p.position)),
-    Request(types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, lambda s, d, p: _listed(navigation.call_item(d.view, p.position))),
+    Request(types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, lambda s, d, p: _as_list(navigation.call_item(d.view, p.position))),
     Request(types.TEXT_DOCUMENT_DOCUMENT_LINK, lambda s, d, p: navigation.links(d.view), types.DocumentLinkOptions()),
     Request(types.TEXT_DOCUMENT_PREPARE_RENAME, lambda s, d, p: renaming.prepare_rename(d, p.position)),
     Request(
@@ -298,7 +297,7 @@ _REQUESTS: tuple[Request, ...] = (
         lambda s, d, p: renaming.rename(d, p.position, p.new_name),
         types.RenameOptions(prepare_provider=True),
     ),
-    Request(types.TEXT_DOCUMENT_HOVER, lambda s, d, p: readable(hover.hover(d.view, p.position), with_markdown=s.with_markdown)),
+    Request(types.TEXT_DOCUMENT_HOVER, lambda s, d, p: make_readable(hover.hover(d.view, p.position), with_markdown=s.with_markdown)),
     Request(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, lambda s, d, p: symbols.document_symbols(d.view)),
     Request(types.TEXT_DOCUMENT_FOLDING_RANGE, lambda s, d, p: symbols.folding_ranges(d.view)),
     Request(
@@ -308,7 +307,7 @@ _REQUESTS: tuple[Request, ...] = (
     ),
     Request(
         types.TEXT_DOCUMENT_SIGNATURE_HELP,
-        lambda s, d, p: readable(signatures.signature(d, p.position), with_markdown=s.with_markdown),
+        lambda s, d, p: make_readable(signatures.signature(d, p.position), with_markdown=s.with_markdown),
         types.SignatureHelpOptions(trigger_characters=["(", ","]),
     ),
     Request(types.TEXT_DOCUMENT_INLAY_HINT, lambda s, d, p: hints.hints(d.view, p.range)),
@@ -320,11 +319,11 @@ _REQUESTS: tuple[Request, ...] = (
 """The requests about an open document."""
 
 
-def _listed(value: Any) -> list[Any] | None:
+def _as_list(value: Any) -> list[Any] | None:
     return None if value is None else [value]
 
 
-def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+def _guard(function: Callable[..., Any]) -> Callable[..., Any]:
     """Converts the exceptions of a function to errors of the protocol, without tracebacks."""
 
     def answer(*arguments: Any) -> Any:
@@ -340,7 +339,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
-def _guarded_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
+def _guard_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
     """Converts the exceptions of a coroutine function to errors, like `_guarded`."""
 
     async def answer(*arguments: Any) -> Any:
@@ -356,7 +355,7 @@ def _guarded_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
-def _about_text(server: HloServer, request: Request) -> Callable[[Any], Any]:
+def _document_handler(server: HloServer, request: Request) -> Callable[[Any], Any]:
     def answer(params: Any) -> Any:
         document = server.session.documents.get(params.text_document.uri)
         return None if document is None else request.answer(server.session, document, params)
@@ -364,7 +363,7 @@ def _about_text(server: HloServer, request: Request) -> Callable[[Any], Any]:
     return answer
 
 
-def _about_text_in_thread(server: HloServer, request: Request) -> Callable[[Any], Any]:
+def _threaded_document_handler(server: HloServer, request: Request) -> Callable[[Any], Any]:
     async def answer(params: Any) -> Any:
         document = server.session.documents.get(params.text_document.uri)
         return None if document is None else await server.in_thread(lambda d: request.answer(server.session, d, params), document)
@@ -375,10 +374,10 @@ def _about_text_in_thread(server: HloServer, request: Request) -> Callable[[Any]
 def _register(server: HloServer) -> None:
     """Registers all requests with pygls."""
     for request in _REQUESTS:
-        make, guard = (_about_text_in_thread, _guarded_coroutine) if request.in_thread else (_about_text, _guarded)
+        make, guard = (_threaded_document_handler, _guard_coroutine) if request.in_thread else (_document_handler, _guard)
         server.feature(request.method, request.options)(guard(make(server, request)))
     for method, function, options in _other_requests(server):
-        server.feature(method, options)(_guarded_coroutine(function) if asyncio.iscoroutinefunction(function) else _guarded(function))
+        server.feature(method, options)(_guard_coroutine(function) if asyncio.iscoroutinefunction(function) else _guard(function))
     for name, command in COMMANDS.items():
         server.command(name)(_command(server, command))
 
@@ -387,15 +386,15 @@ def _command(server: HloServer, command: Command) -> Callable[..., Any]:
     async def run(*arguments: Any) -> Any:
         document = server.session.documents.get(str(arguments[0])) if arguments else None
         if document is None:
-            raise HlotoolError("the text is not open")
+            raise HlotoolError("the document is not open")
         position = position_of(arguments[1] if len(arguments) > 1 else None)
         invocation = await server.in_thread(lambda d: command.invocation(d, position), document)
-        output = await execute(invocation, gives_page=command.answer != "log")
+        output = await execute(invocation, returns_page=command.answer != "log")
         if command.answer == "page":
             return {"title": invocation.title, "html": output}
         return await server.open_page(output) if command.answer == "open" else server.log(output)
 
-    return _guarded_coroutine(run)
+    return _guard_coroutine(run)
 
 
 Row = tuple[str, Callable[..., Any], Any]
@@ -407,12 +406,12 @@ def _other_requests(server: HloServer) -> Iterator[Row]:
 
     Requests that wait for the findings in a document are included, too.
     """
-    yield from _connection(server)
-    yield from _about_findings(server)
-    yield from _about_items(server)
+    yield from _connection_requests(server)
+    yield from _finding_requests(server)
+    yield from _item_requests(server)
 
 
-def _connection(server: HloServer) -> Iterator[Row]:
+def _connection_requests(server: HloServer) -> Iterator[Row]:
     session = server.session
 
     def initialize(params: types.InitializeParams) -> None:
@@ -420,7 +419,7 @@ def _connection(server: HloServer) -> Iterator[Row]:
         session.encoding = str(getattr(server.workspace.position_encoding, "value", server.workspace.position_encoding))
         server.pushes = not session.can_pull
         if server.pushes:
-            # Otherwise, a client that can request findings would get them twice.
+            # If this request remained, a client that can request findings would get them twice.
             server.protocol.fm.features.pop(types.TEXT_DOCUMENT_DIAGNOSTIC, None)
         try:
             session.options = ClientOptions.of(params.initialization_options)
@@ -440,7 +439,7 @@ def _connection(server: HloServer) -> Iterator[Row]:
     yield types.SHUTDOWN, shut_down, None
 
 
-def _about_findings(server: HloServer) -> Iterator[Row]:
+def _finding_requests(server: HloServer) -> Iterator[Row]:
     session = server.session
 
     async def diagnostic(params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport | None:
@@ -457,8 +456,8 @@ def _about_findings(server: HloServer) -> Iterator[Row]:
     async def resolve_action(action: types.CodeAction) -> types.CodeAction:
         document = session.document_of(action.data)
         if document is None:
-            return actions.resolved(None, action, actions.ActionRequest([], None))
-        return await server.in_thread(lambda d: actions.resolved(d, action, session.action_request(d)), document)
+            return actions.resolve(None, action, actions.ActionRequest([], None))
+        return await server.in_thread(lambda d: actions.resolve(d, action, session.action_request(d)), document)
 
     pull = types.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier="hlotool")
     yield types.TEXT_DOCUMENT_DIAGNOSTIC, diagnostic, pull
@@ -466,29 +465,29 @@ def _about_findings(server: HloServer) -> Iterator[Row]:
     yield types.CODE_ACTION_RESOLVE, resolve_action, None
 
 
-def _about_items(server: HloServer) -> Iterator[Row]:
+def _item_requests(server: HloServer) -> Iterator[Row]:
     session = server.session
 
-    def of_item(params: Any) -> Document | None:
+    def view_of_item(params: Any) -> Document | None:
         document = session.documents.get(params.item.uri)
         return None if document is None else document.view
 
     def incoming(params: types.CallHierarchyIncomingCallsParams) -> Any:
-        document = of_item(params)
+        document = view_of_item(params)
         return None if document is None else navigation.incoming_calls(document, params.item)
 
     def outgoing(params: types.CallHierarchyOutgoingCallsParams) -> Any:
-        document = of_item(params)
+        document = view_of_item(params)
         return None if document is None else navigation.outgoing_calls(document, params.item)
 
-    def found(params: types.WorkspaceSymbolParams) -> Any:
+    def search(params: types.WorkspaceSymbolParams) -> Any:
         return symbols.workspace_symbols([document.view for document in session.documents.values()], params.query)
 
-    yield types.CODE_LENS_RESOLVE, lambda lens: lenses.resolved(session.document_of(lens.data), lens), None
-    yield types.COMPLETION_ITEM_RESOLVE, lambda item: readable(completion.described(item), with_markdown=session.with_markdown), None
+    yield types.CODE_LENS_RESOLVE, lambda lens: lenses.resolve(session.document_of(lens.data), lens), None
+    yield types.COMPLETION_ITEM_RESOLVE, lambda item: make_readable(completion.describe(item), with_markdown=session.with_markdown), None
     yield types.CALL_HIERARCHY_INCOMING_CALLS, incoming, None
     yield types.CALL_HIERARCHY_OUTGOING_CALLS, outgoing, None
-    yield types.WORKSPACE_SYMBOL, found, None
+    yield types.WORKSPACE_SYMBOL, search, None
 
 
 def serve(version: str, port: int | None = None) -> bool:
@@ -501,7 +500,7 @@ def serve(version: str, port: int | None = None) -> bool:
     if not os.environ.get("HLOTOOL_DEBUG"):
         log.addHandler(logging.NullHandler())
         log.propagate = False
-    # Garbage collection would make a user who is typing wait. Most objects that edits leave behind
+    # Garbage collection would block a user who is typing. Most objects that edits leave behind
     # are freed without it.
     gc.disable()
     server = HloServer(version)

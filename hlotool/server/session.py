@@ -9,7 +9,7 @@ from lsprotocol import types
 
 from hlotool.errors import HlotoolError
 from hlotool.server.actions import ActionRequest
-from hlotool.server.diagnostics import Finding, checks_for, faded, findings_in, reported, settings_failure
+from hlotool.server.diagnostics import Finding, checks_for, fading_hints, findings_in, settings_failure, to_diagnostics
 from hlotool.server.documents import Document
 from hlotool.workspace.presets import PRESETS
 from hlotool.workspace.rules import RuleChoice
@@ -22,8 +22,7 @@ class ClientOptions(NamedTuple):
     """The options of a client: rules, and a settings file to use for all documents.
 
     The rules take precedence over rules in settings files. `shows_output` is True if the output of
-    commands is shown as messages; clients that show the output themselves turn this
-    option off.
+    commands is shown as messages; clients that show the output themselves turn this option off.
     """
 
     choice: RuleChoice = RuleChoice()
@@ -73,7 +72,7 @@ class Session:
         self.options = ClientOptions()
         self.documents: dict[str, Document] = {}
         self._checked: dict[str, tuple[Document, list[Finding]]] = {}
-        # The number of times that settings have been forgotten.
+        # The number of times that the caches of settings have been cleared.
         self._settings_age = 0
 
     def adapt(self, capabilities: types.ClientCapabilities) -> None:
@@ -102,7 +101,7 @@ class Session:
         document = self.documents.get(uri)
         if document is None:
             return None
-        self.documents[uri] = document = document.changed(changes, version)
+        self.documents[uri] = document = document.apply_changes(changes, version)
         return document
 
     def close(self, uri: str) -> None:
@@ -111,7 +110,7 @@ class Session:
         self._checked.pop(uri, None)
 
     def is_current(self, document: Document) -> bool:
-        """Returns whether a document is still open, and this is its latest version."""
+        """Returns whether this is the latest version of a document that is still open."""
         return self.documents.get(document.uri) is document
 
     def document_of(self, data: Any) -> Document | None:
@@ -134,7 +133,7 @@ class Session:
     def findings(self, document: Document, is_cancelled: Callable[[], bool] | None = None) -> list[Finding]:
         """Returns the findings in a document.
 
-        Raises HlotoolError if the settings for the document are wrong.
+        Raises HlotoolError if the settings for the document are invalid.
         """
         known, age = self.known_findings(document), self._settings_age
         if known is not None:
@@ -156,4 +155,4 @@ class Session:
             found = self.findings(document)
         except HlotoolError as error:
             return [settings_failure(document, error)]
-        return reported(document, found) + faded(document, found)
+        return to_diagnostics(document, found) + fading_hints(document, found)

@@ -15,7 +15,7 @@ from hlotool.text.source.trivia import comment_spans
 __all__ = ["Statement", "statement_before"]
 
 # Statements with more characters than this before the cursor are constants.
-_LONGEST = 20_000
+_MAX_LENGTH = 20_000
 _BEGINNING = re.compile(
     r"(?:(?P<root>ROOT)[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]+=|^[^\S\n]*\}|\{[ \t]*\r?\n|(?P<header>^HloModule\b)",
     re.MULTILINE,
@@ -57,7 +57,7 @@ def statement_before(text: str, offset: int) -> Statement:
     >>> statement.phase, statement.opcode, statement.operands
     ('operands', 'add', ('p',))
     """
-    low = max(0, offset - _LONGEST)
+    low = max(0, offset - _MAX_LENGTH)
     before = text[low:offset]
     line = text.rfind("\n", 0, offset) + 1
     if any(start <= offset - line <= end and text.startswith("//", line + start) for start, end in comment_spans(text[line:offset])):
@@ -66,11 +66,11 @@ def statement_before(text: str, offset: int) -> Statement:
     for match in _BEGINNING.finditer(before):
         beginning = match
     if beginning is None or not (beginning["name"] or beginning["header"]):
-        return _typed(Statement("name", offset), before, offset)
+        return _with_word(Statement("name", offset), before, offset)
     return _Reader(before, beginning, offset).read()
 
 
-def _typed(statement: Statement, before: str, offset: int) -> Statement:
+def _with_word(statement: Statement, before: str, offset: int) -> Statement:
     """Returns the statement with the word that ends at the cursor."""
     word = re.search(r"[A-Za-z0-9_.\-]*\Z", before)
     text = word[0] if word is not None else ""
@@ -116,7 +116,7 @@ class _Reader:
             self.shape,
             self.offset - len(self.before) + self.beginning.start(),
         )
-        return _typed(statement, self.before, self.offset)
+        return _with_word(statement, self.before, self.offset)
 
     last_operand = ""
 

@@ -27,8 +27,8 @@ _DECLARATION, _READONLY, _LIBRARY = (1 << k for k in range(len(_MODIFIERS)))
 _KEYWORDS = frozenset(["HloModule", "ENTRY", "ROOT"])
 _TOKEN = re.compile(
     rf"(?P<comment>{LINE_COMMENT}|{BLOCK_COMMENT})"
-    # An unclosed comment extends to the end of the document. Otherwise, each of many unclosed
-    # comments would cause a search to the end of the document.
+    # An unclosed comment extends to the end of the document. Without this rule, each of many
+    # unclosed comments would cause a search to the end of the document.
     r"|(?P<open>/\*)"
     r'|(?P<string>"(?:[^"\\\n]|\\.)*+"?)'
     r"|(?P<type>[a-z][a-z0-9]*+\[[^\[\]\s\"]*+\](?:\{[0-9,]*+[^{}\s\"]*+\})?+)"
@@ -110,8 +110,8 @@ class _Words:
         start, end = match.span("word")
         word, after = match["word"], _AFTER.match(text, end)
         mark, is_spaced = (after["mark"], bool(after["space"]) or text[end : end + 1] in " \t") if after is not None else ("", False)
-        has_sign = text.startswith("%", start - 1)
-        if not has_sign:
+        has_percent = text.startswith("%", start - 1)
+        if not has_percent:
             if word in _KEYWORDS:
                 return start, end, _TYPE_OF["keyword"], 0
             if mark == "(" and not is_spaced and word in OPS:
@@ -127,7 +127,7 @@ class _Words:
             return start, end, _TYPE_OF[kind], declares | _READONLY * (opcode == "constant")
         if word in self.computations:
             return start, end, _TYPE_OF["function"], _DECLARATION * (mark in "({" and bool(mark))
-        if mark == "=" or has_sign:
+        if mark == "=" or has_percent:
             return start, end, _TYPE_OF["variable"], declares
         if mark == "(":
             return start, end, _TYPE_OF["macro"], 0

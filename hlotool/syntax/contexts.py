@@ -25,9 +25,9 @@ START = "file"
 class Rule(NamedTuple):
     """A token of a context.
 
-    If there are several kinds, `pattern` consists of as many groups. `inside` is the context of the
-    text after the token, up to a match of `close`. The match has the kind of the token, unless it
-    is empty. `then` is the context of only the next token, or of the next pair of brackets.
+    If there are several kinds, `pattern` consists of a group for each. `inside` is the context of
+    the text after the token, up to a match of `close`. Unless this match is empty, it has the last
+    kind of the token. `then` is the context of only the next token or the next pair of brackets.
     """
 
     name: str
@@ -55,7 +55,7 @@ def terminal(name: str) -> str:
 
 
 def names_of_attribute_kind(token: str) -> list[str]:
-    """Returns the names of the attributes that the grammar reads as this token.
+    """Returns the attributes whose names the grammar reads as the given token.
 
     >>> names_of_attribute_kind("KEY_COMPUTATIONS")
     ['branch_computations', 'called_computations']

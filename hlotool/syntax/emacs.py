@@ -1,4 +1,4 @@
-"""Generates the Emacs major mode: a template with a lexer, and the table of states that it runs."""
+"""Generates the Emacs major mode: a template with a lexer, and the lexer's table of states."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hlotool.syntax.contexts import Rule, contexts
 from hlotool.syntax.filetypes import FILE_NAMES, FIRST_LINE
 from hlotool.syntax.kinds import KINDS
 from hlotool.syntax.lexer_states import LexerState, lexer_states
-from hlotool.syntax.regexes import EMACS, Class, Delimited, Group, Node, delimited, parse
+from hlotool.syntax.regexes import EMACS, Class, Delimited, Group, Node, delimited_parts, parse
 
 __all__ = ["emacs_mode"]
 
@@ -27,15 +27,15 @@ def emacs_mode() -> str:
         "faces": "\n".join(_face(name, kind.summary, kind.emacs) for name, kind in KINDS.items()),
         "lexer_states": "\n   ".join(["[", *map(_state_definition, lexer_states())]) + "]",
         "body": str(body),
-        "names": _quoted("\\(?:" + "\\|".join(map(_name, FILE_NAMES)) + "\\)\\'"),
-        "first_line": _quoted(EMACS.of(FIRST_LINE)),
+        "names": _quote("\\(?:" + "\\|".join(map(_name, FILE_NAMES)) + "\\)\\'"),
+        "first_line": _quote(EMACS.of(FIRST_LINE)),
     }
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), template)
 
 
 def _face(name: str, summary: str, inherited: str) -> str:
     face = "((t))" if inherited == "default" else f"((t :inherit font-lock-{inherited}-face))"
-    return f"(defface hlo-{name}-face '{face} {_quoted(f'Face of {summary}.')})"
+    return f"(defface hlo-{name}-face '{face} {_quote(f'Face of {summary}.')})"
 
 
 def _name(pattern: str) -> str:
@@ -43,7 +43,7 @@ def _name(pattern: str) -> str:
     return ".*".join(re.escape(piece) for piece in pattern.split("*")).removeprefix(".*")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n").replace("\t", r"\t").replace("\r", r"\r")
     return f'"{escaped}"'
 
@@ -59,7 +59,7 @@ def _rule(rule: Rule) -> str:
         parts = f"({rule.kinds[0]} {_alternatives(rule.pattern)})"
     else:
         (sequence,) = parse(rule.pattern)
-        parts = " ".join(f"({kind} {_written(node)})" for node, kind in zip(sequence, rule.kinds, strict=True))
+        parts = " ".join(f"({kind} {_write(node)})" for node, kind in zip(sequence, rule.kinds, strict=True))
     numbers = list(lexer_states())
     inside = numbers.index(LexerState(rule.inside, rule.close, rule.kinds[-1])) if rule.inside else "nil"
     following = numbers.index(LexerState(rule.then, is_once=True)) if rule.then else "nil"
@@ -68,25 +68,25 @@ def _rule(rule: Rule) -> str:
 
 def _alternatives(pattern: str) -> str:
     """Returns the alternatives of a pattern, each a list of steps."""
-    parts = delimited(pattern)
+    parts = delimited_parts(pattern)
     if not parts:
         return " ".join(map(_steps, parse(pattern)))
-    return " ".join(map(_delimited, parts))
+    return " ".join(map(_write_delimited, parts))
 
 
-def _delimited(part: Delimited) -> str:
+def _write_delimited(part: Delimited) -> str:
     opening, content, close = map(EMACS.write, part)
     if not close:
         rest = rf"\(?:{content}\)*"
-        return f"({_quoted(opening)} {_quoted(rest)})"
-    return f"({_quoted(opening)} (until {_quoted(close)} {_quoted(content)}))"
+        return f"({_quote(opening)} {_quote(rest)})"
+    return f"({_quote(opening)} (until {_quote(close)} {_quote(content)}))"
 
 
-def _written(node: Node) -> str:
+def _write(node: Node) -> str:
     return " ".join(map(_steps, node.alternatives)) if isinstance(node, Group) else _steps((node,))
 
 
-def _refused_character(node: Node) -> str | None:
+def _excluded_character(node: Node) -> str | None:
     """Returns the complement of a set if the node requires that no character of the set follows."""
     if isinstance(node, Group) and node.opening == "?!" and len(node.alternatives) == 1 and len(node.alternatives[0]) == 1:
         (inner,) = node.alternatives[0]
@@ -105,7 +105,7 @@ def _steps(sequence: tuple[Node, ...]) -> str:
 
     def flush() -> None:
         if matched:
-            steps.append(_quoted(EMACS.write((tuple(matched),))))
+            steps.append(_quote(EMACS.write((tuple(matched),))))
             matched.clear()
 
     # A group around the whole sequence has no effect.
@@ -115,15 +115,15 @@ def _steps(sequence: tuple[Node, ...]) -> str:
         if node == _TRIVIA:
             flush()
             steps.append("trivia")
-        elif matched and (refused := _refused_character(node)) is not None:
+        elif matched and (excluded := _excluded_character(node)) is not None:
             # Use a single regular expression, because there is no backtracking between steps: `s1`
             # must not match the first half of `s16`.
-            expression = rf"\({EMACS.write((tuple(matched),))}\)\(?:{refused}\|\'\)"
-            steps.append(f"(before {_quoted(expression)})")
+            expression = rf"\({EMACS.write((tuple(matched),))}\)\(?:{excluded}\|\'\)"
+            steps.append(f"(before {_quote(expression)})")
             matched.clear()
         elif isinstance(node, Group) and node.opening in _CONDITIONS:
             flush()
-            steps.append(f"({_CONDITIONS[node.opening]} {_written(node)})")
+            steps.append(f"({_CONDITIONS[node.opening]} {_write(node)})")
         else:
             matched.append(node)
     flush()

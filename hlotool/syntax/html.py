@@ -27,11 +27,11 @@ def to_html(module: Module, options: PrintOptions | None = None) -> str:
     (True, True)
     """
     text = to_text(module) if options is None else to_text(module, options)
-    return _shown(text.rstrip("\n").split("\n"))
+    return _render(text.rstrip("\n").split("\n"))
 
 
 def notebook_html(module: Module) -> str:
-    """Returns a summary of a module, its first 1000 lines, and below them its tables of stack frames.
+    """Returns a summary of a module, its first 1000 lines, and its tables of stack frames below.
 
     >>> from hlotool.text.parse.parser import parse
     >>> html = notebook_html(parse("HloModule m\\nENTRY e { ROOT p = f32[2]{0} parameter(0) }"))
@@ -41,8 +41,8 @@ def notebook_html(module: Module) -> str:
     lines = to_text(module).rstrip("\n").split("\n")
     start = lines.index(_FIRST_TABLE) if module.stack_tables_text is not None else 0
     end = next(k for k in range(start, len(lines)) if lines[k].endswith("{")) if start else 0
-    tables = f"<details><summary>stack frames</summary>{_shown(lines[start:end])}</details>" if start else ""
-    return f"<p>{_summary(module)}</p>{_shown(lines[:start] + lines[end:])}{tables}"
+    tables = f"<details><summary>stack frames</summary>{_render(lines[start:end])}</details>" if start else ""
+    return f"<p>{_summary(module)}</p>{_render(lines[:start] + lines[end:])}{tables}"
 
 
 _FIRST_TABLE = "FileNames"
@@ -57,14 +57,14 @@ def _summary(module: Module) -> str:
     return f"<b>{escape(module.name)}</b>: {counts}; {escape(f'{module.entry.name}({parameters}) -> {signature.result.text}')}"
 
 
-def _shown(lines: Sequence[str]) -> str:
+def _render(lines: Sequence[str]) -> str:
     shown = "\n".join(lines[:_MAX_LINES])
     left = len(lines) - _MAX_LINES
-    note = f"\n<i>{count(left, 'more line')}; hlotool.to_text(module) returns the whole text</i>" if left > 0 else ""
-    return f'<pre style="line-height: 1.3; overflow-x: auto">{_highlighted(shown)}{note}</pre>'
+    note = f"\n<i>{count(left, 'more line')}; use hlotool.to_text(module) to get the whole text</i>" if left > 0 else ""
+    return f'<pre style="line-height: 1.3; overflow-x: auto">{_highlight(shown)}{note}</pre>'
 
 
-def _highlighted(text: str) -> str:
+def _highlight(text: str) -> str:
     parts, end = [], 0
     for start, stop, kind in scan(text):
         color = KINDS[kind].color

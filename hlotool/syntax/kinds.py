@@ -16,7 +16,7 @@ __all__ = ["KINDS", "KIND_OF_NAME", "PLAIN", "Kind", "kind_of_terminal"]
 
 
 PLAIN = "inherit"
-"""The notebook color of tokens that have no color of their own."""
+"""The notebook color of tokens that are not highlighted."""
 
 
 class Kind(NamedTuple):
@@ -50,7 +50,7 @@ KINDS = {
     "module": Kind("the name of the module", "entity.name.namespace", "Name.Namespace", "Structure", "type", "module", "#cf222e"),
     "computation": Kind("the name of a computation", "entity.name.function", "Name.Function", "Special", "function-name", "function", "#8250df"),
     "instruction": Kind(
-        "the name of an instruction, where it is defined",
+        "the name of an instruction in its definition",
         "variable.other.definition",
         "Name.Variable",
         "Define",
@@ -58,7 +58,7 @@ KINDS = {
         "variable.member",
         PLAIN,
     ),
-    "operand": Kind("the name of an instruction, where it is used", "variable.other.use", "Name", "Normal", "default", "variable", PLAIN),
+    "operand": Kind("the name of an instruction in a use", "variable.other.use", "Name", "Normal", "default", "variable", PLAIN),
     "parameter": Kind(
         "the name of a parameter in a signature", "variable.parameter", "Name.Variable.Instance", "Tag", "default", "variable.parameter", PLAIN
     ),

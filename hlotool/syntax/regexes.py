@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["EMACS", "JAVASCRIPT", "ONIGURUMA", "VIM", "Delimited", "Dialect", "delimited", "parse", "words"]
+__all__ = ["EMACS", "JAVASCRIPT", "ONIGURUMA", "VIM", "Delimited", "Dialect", "delimited_parts", "parse", "words"]
 
 
 class Text(NamedTuple):
@@ -108,7 +108,7 @@ class Dialect(NamedTuple):
         """
         if not self.has_lookaround:
             alternatives = _without_lookaround(alternatives)
-        # Groups in terminals nest at most four levels deep.
+        # The recursion is shallow: groups in terminals nest at most four levels deep.
         return self.bar.join("".join(map(self._node, sequence)) for sequence in alternatives)
 
     def _node(self, node: Node) -> str:
@@ -156,7 +156,7 @@ VIM = Dialect(_escaper(r"\/.*^$~[]"), _same_characters, lambda opening, inside: 
 
 
 def _emacs_characters(negated: bool, body: str) -> str:
-    """Writes a set without escapes, which Emacs lacks: `]` comes first, `^` not first, `-` last."""
+    """Writes a set. Emacs has no escapes in sets: `]` must be first, `-` last, and `^` not first."""
     units = re.findall(r"\\(?:.)-\\?.|\\.|[^\\]-[^\\]|.", body, re.DOTALL)
     plain = [unit if len(unit) == 3 and unit[1] == "-" else _ESCAPES.get(unit[-1], unit[-1]) if unit.startswith("\\") else unit for unit in units]
     last = [unit for unit in ("^", "-") if unit in plain]
@@ -203,13 +203,13 @@ class Delimited(NamedTuple):
     close: tuple[Sequence, ...]
 
 
-def delimited(pattern: str) -> list[Delimited]:
-    """Splits a pattern like those for strings and comments; returns [] for other patterns.
+def delimited_parts(pattern: str) -> list[Delimited]:
+    """Splits the pattern of a delimited token, such as a string or a comment, into its parts.
 
-    Most editors match regular expressions line by line, and have other means for strings and
-    comments.
+    Returns [] for other patterns. Most editors match regular expressions line by line, and handle
+    strings and comments separately.
 
-    >>> [VIM.write(part.close) for part in delimited('"[^"]*+"|//[^\\n]*+')]
+    >>> [VIM.write(part.close) for part in delimited_parts('"[^"]*+"|//[^\\n]*+')]
     ['"', '']
     """
     found = []
@@ -227,7 +227,7 @@ def delimited(pattern: str) -> list[Delimited]:
 def words(pattern: str) -> list[str]:
     """Returns all strings that a pattern matches, ignoring lookaround.
 
-    Returns an empty list if the pattern does not match a finite list of words or signs.
+    Returns an empty list if the pattern contains a repetition, or a set of anything but letters.
 
     >>> words("(?:may|must)-alias(?![a-z])"), words("[0-9]+")
     (['may-alias', 'must-alias'], [])

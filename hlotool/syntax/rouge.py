@@ -60,7 +60,7 @@ def _state(lexer_state: LexerState, name: str) -> Iterator[str]:
     if not context.default:
         yield r"  rule %r/\/\*.*/m, Comment"
     if lexer_state.is_once:
-        # The value has another form, so its tokens belong to the surrounding state.
+        # No rule matches the next token, so it belongs to the surrounding state.
         yield "  rule %r//, Text, :pop!"
     else:
         if lexer_state.close:

@@ -48,13 +48,13 @@ def scan(text: str) -> Iterator[Token]:
         match = pattern.match(text, start)
         if match is None:
             if once:
-                # The value has another form, so its tokens belong to the surrounding context.
+                # No rule matches the next token, so it belongs to the surrounding context.
                 once, position = "", start
                 continue
             default, position = contexts()[lexer_state.context].default, start + 1
             if text.startswith("/*", start) and not default:
-                # An unclosed comment covers the rest of the text. Otherwise, each of many unclosed
-                # comments would cause a search for its end.
+                # An unclosed comment covers the rest of the text. Without this rule, each of many
+                # unclosed comments would cause a search for its end.
                 yield Token(start, len(text), "comment")
                 return
             if default:

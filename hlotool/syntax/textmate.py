@@ -10,7 +10,7 @@ from typing import Any
 from hlotool.syntax.contexts import START, Rule, contexts
 from hlotool.syntax.filetypes import FIRST_LINE, LANGUAGE, NAME, suffixes
 from hlotool.syntax.kinds import KINDS
-from hlotool.syntax.regexes import ONIGURUMA, Delimited, delimited
+from hlotool.syntax.regexes import ONIGURUMA, Delimited, delimited_parts
 
 __all__ = ["scope", "textmate_grammar"]
 
@@ -48,12 +48,12 @@ def _patterns(rule: Rule) -> Iterator[dict[str, Any]]:
     If the rule determines the context of the next token, there are also patterns for both tokens
     together, because TextMate has no state for a single token.
     """
-    parts = delimited(rule.pattern)
+    parts = delimited_parts(rule.pattern)
     if parts:
         yield from (_delimited_pattern(part, scope(*rule.kinds)) for part in parts)
         return
     for following in contexts()[rule.then].rules if rule.then else ():
-        if not delimited(following.pattern):
+        if not delimited_parts(following.pattern):
             yield _pattern((rule, following))
     yield _pattern((rule,))
 

@@ -1,4 +1,7 @@
-"""The tokens of HLO text and their kinds, as the parser sees them. All highlighters agree with it."""
+"""The tokens of HLO text and their kinds, as the parser sees them.
+
+All highlighters agree with the parser.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def tokens(text: str) -> list[Token]:
     found: list[Token] = []
     with no_garbage_collection():
         for part in parts_of(text, "<string>"):
-            here = _loose(part.source.text, 0, len(part.source.text)) if part.is_separator else _tokens_of_module(part.source.text)
+            here = _tokens_without_parser(part.source.text, 0, len(part.source.text)) if part.is_separator else _tokens_of_module(part.source.text)
             found += [Token(part.start + start, part.start + end, kind) for start, end, kind in here]
     return found
 
@@ -65,11 +68,11 @@ def _tokens_of_module(text: str) -> Iterator[Token]:
     kind_of, end = kind_of_terminal(), 0
     for start, token_end, terminal in tokens_with_callbacks(session, form_of(text), _callback):
         # The gap contains comments and, after an error, the text that the parser has skipped.
-        yield from _loose(text, end, start)
+        yield from _tokens_without_parser(text, end, start)
         end = token_end
         # The kind of a name is known only when its rule is complete, some tokens later.
         yield from _pieces(text, start, end, terminal, session.kinds.get(start, kind_of[terminal]))
-    yield from _loose(text, end, len(text))
+    yield from _tokens_without_parser(text, end, len(text))
 
 
 def _pieces(text: str, start: int, end: int, terminal: str, kind: str) -> Iterator[Token]:
@@ -81,7 +84,7 @@ def _pieces(text: str, start: int, end: int, terminal: str, kind: str) -> Iterat
         for piece in _RAW_PIECE.finditer(text, start, end):
             yield Token(*piece.span(), "string" if piece["string"] else kind)
     elif terminal == "RAW_VALUE":
-        yield from _loose(text, start, end)
+        yield from _tokens_without_parser(text, start, end)
     elif kind == "attribute" or terminal == "COLON_NAME":
         yield Token(start, end - 1, kind)
         yield Token(end - 1, end, "operator")
@@ -99,7 +102,7 @@ def _any_terminal() -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in terminals.items() if name != "WHITESPACE"))
 
 
-def _loose(text: str, start: int, end: int) -> Iterator[Token]:
+def _tokens_without_parser(text: str, start: int, end: int) -> Iterator[Token]:
     """Yields the tokens in a piece of text, independently of the parser's state.
 
     Such text includes comments, text that is not HLO, and values of unknown attributes.

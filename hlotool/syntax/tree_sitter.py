@@ -1,8 +1,8 @@
 """Generates the tree-sitter grammar and queries, for Neovim, Helix, Zed and other editors.
 
-The rules are those of the grammar. tree-sitter's lexer has no lookahead, so the parser decides the
-kinds of a few tokens: the next token determines whether a word is a name, an opcode or a value, and
-a brace after a shape opens a layout, a list or a body.
+The rules follow hlotool's grammar. Since tree-sitter's lexer has no lookahead, its parser
+determines the kinds of a few tokens: the next token decides whether a word is a name, an opcode or
+a value, and a brace after a shape may open a layout, a list or a body.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["tree_sitter_files"]
 
 # The terminals whose words can also be names. The words of all other terminals are reserved, or
 # occur only where a name cannot.
-_ALSO_NAMES = ("BUFFER", "PARAMETER", "CONSTANT")
+_NAME_TERMINALS = ("BUFFER", "PARAMETER", "CONSTANT")
 # After a shape, a brace may open a layout, a list or a body. A file may begin with the shape
 # `b(...)` or with a computation named `b`.
 _CONFLICTS = (("array_shape",), ("buffer_shape", "name"))
@@ -98,7 +98,7 @@ _RAW = """
 """
 # tree-sitter takes the longest token, so the pattern must not match past the end of a comment.
 _COMMENT = r"/\/\/[^\r\n]*|\/\*[^*]*\*+(?:[^\/*][^*]*\*+)*\//"
-_OWN_FORMS = {
+_SPECIAL_TERMINALS = {
     "IDENT": "alias($.identifier, $.word)",
     "OPCODE": "alias($.identifier, $.opcode)",
     "PARAMETER": 'alias("parameter", $.opcode)',
@@ -109,15 +109,15 @@ _OWN_FORMS = {
 
 
 def _grammar() -> str:
-    written = {name: alternatives for name, alternatives in rules().items() if name not in _BY_HAND and not _is_token(name, alternatives)}
+    written = {name: alternatives for name, alternatives in rules().items() if name not in _HANDWRITTEN and not _is_token(name, alternatives)}
     used = {name for alternatives in rules().values() for name in _terminals(alternatives)} - {"RAW_VALUE", "COLON_NAME"}
     lines = [f"    {name}: $ => {_alternatives(alternatives)},\n" for name, alternatives in written.items()]
     conflicts = ", ".join(f"[{', '.join(f'$.{name}' for name in names)}]" for names in _CONFLICTS)
     return "".join([_HEADER.format(name=json.dumps(LANGUAGE), conflicts=conflicts), *lines, _name_rule(), _RAW, *_token_rules(used), "  }\n});\n"])
 
 
-# The rules that this module writes in its own form.
-_BY_HAND = {"name", "raw_value"}
+# The rules that this module writes without converting them from the grammar.
+_HANDWRITTEN = {"name", "raw_value"}
 
 
 def _is_token(name: str, alternatives: Alternatives) -> bool:
@@ -155,8 +155,8 @@ def _item(item: Item) -> str:
 
 def _token(name: str) -> str:
     """Returns a terminal as a part of a rule: its words if there are finitely many, or its name."""
-    if name in _OWN_FORMS:
-        return _OWN_FORMS[name]
+    if name in _SPECIAL_TERMINALS:
+        return _SPECIAL_TERMINALS[name]
     if name.startswith("KEY_"):
         return f"$._{name.lower()}"
     texts = [] if name == "ELEMENT_TYPE" else words(terminal(name))
@@ -164,7 +164,7 @@ def _token(name: str) -> str:
 
 
 def _name_rule() -> str:
-    also = _choice([json.dumps(*words(terminal(name))) for name in _ALSO_NAMES])
+    also = _choice([json.dumps(*words(terminal(name))) for name in _NAME_TERMINALS])
     word = f"choice($.identifier, alias({also}, $.identifier))"
     name = f"    name: $ => choice({word}, $.percent_name, seq({word}, token.immediate(':'))),\n"
     return f"{name}    identifier: $ => /{JAVASCRIPT.of(terminal('IDENT'))}/,\n"
@@ -201,7 +201,7 @@ def _highlights() -> str:
     kinds = kind_of_terminal()
     used = dict.fromkeys(name for alternatives in rules().values() for name in _terminals(alternatives))
     for name in [*used, "DECIMAL", "COLON", "EQUAL", "BOUND", "ARROW", "COMMA"]:
-        if name.startswith("KEY_") or name in _OWN_FORMS or name in {"PERCENT_NAME", "COLON_NAME", "RAW_VALUE"}:
+        if name.startswith("KEY_") or name in _SPECIAL_TERMINALS or name in {"PERCENT_NAME", "COLON_NAME", "RAW_VALUE"}:
             continue
         token = _token(name)
         texts = [f"({token.removeprefix('$.')})"] if token.startswith("$.") else [json.dumps(text) for text in words(terminal(name))]

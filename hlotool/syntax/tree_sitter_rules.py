@@ -13,8 +13,8 @@ from hlotool.text.parse.driver import shared_parser
 __all__ = ["Alternatives", "Item", "rules"]
 
 _STARTS = ("module", "headerless", "single_instruction")
-# Tokens of the fast path, which reads whole lines, and of literals read as text.
-_LEFT_OUT = ("FAST_", "LITERAL_TEXT")
+# Prefixes of terminals for the fast path, which reads whole lines, and for literals read as text.
+_SKIPPED_TERMINALS = ("FAST_", "LITERAL_TEXT")
 
 
 class Item(NamedTuple):
@@ -41,7 +41,7 @@ def rules() -> dict[str, Alternatives]:
     for rule in shared_parser().grammar.callbacks:
         names = [str(symbol.name) for symbol in rule.expansion]
         # A brace opens a layout only before a number or a colon.
-        if any(name.startswith(_LEFT_OUT) for name in names) or names[:2] == ["LAYOUT_OPEN", "RBRACE"]:
+        if any(name.startswith(_SKIPPED_TERMINALS) for name in names) or names[:2] == ["LAYOUT_OPEN", "RBRACE"]:
             continue
         origin, expansion = str(rule.origin.name), tuple(map(Item, names))
         if rule.alias:
@@ -52,7 +52,7 @@ def rules() -> dict[str, Alternatives]:
     return _reachable(_without_empty(_without_helpers(found)))
 
 
-def _merged(alternatives: Iterable[Expansion]) -> Alternatives:
+def _merge(alternatives: Iterable[Expansion]) -> Alternatives:
     """Merges alternatives that differ only in a single part, which becomes optional."""
     kept = list(alternatives)
     merged = True
@@ -74,28 +74,26 @@ def _merged(alternatives: Iterable[Expansion]) -> Alternatives:
 def _without_helpers(found: dict[str, list[Expansion]]) -> dict[str, Alternatives]:
     """Replaces helper rules with repetitions: Lark writes a repetition of `x` as `h: x | h x`."""
     helpers = {
-        name: _merged(expansion for expansion in alternatives if expansion[0].name != name)
+        name: _merge(expansion for expansion in alternatives if expansion[0].name != name)
         for name, alternatives in found.items()
         if name.startswith("__")
     }
 
-    def resolved(expansion: Expansion) -> Expansion:
+    def resolve(expansion: Expansion) -> Expansion:
         # The repeated part may contain repetitions, one level deep.
-        return tuple(
-            item._replace(name="", repeated=tuple(map(resolved, helpers[item.name]))) if item.name in helpers else item for item in expansion
-        )
+        return tuple(item._replace(name="", repeated=tuple(map(resolve, helpers[item.name]))) if item.name in helpers else item for item in expansion)
 
-    return {name: tuple(map(resolved, _merged(alternatives))) for name, alternatives in found.items() if name not in helpers}
+    return {name: tuple(map(resolve, _merge(alternatives))) for name, alternatives in found.items() if name not in helpers}
 
 
 def _without_empty(found: dict[str, Alternatives]) -> dict[str, Alternatives]:
     """Removes empty alternatives from rules, and makes the uses of these rules optional."""
     empty = {name for name, alternatives in found.items() if () in alternatives}
 
-    def marked(expansion: Expansion) -> Expansion:
-        return tuple(Item(item.name, item.is_optional or item.name in empty, tuple(map(marked, item.repeated))) for item in expansion)
+    def mark(expansion: Expansion) -> Expansion:
+        return tuple(Item(item.name, item.is_optional or item.name in empty, tuple(map(mark, item.repeated))) for item in expansion)
 
-    return {name: tuple(marked(expansion) for expansion in alternatives if expansion) for name, alternatives in found.items()}
+    return {name: tuple(mark(expansion) for expansion in alternatives if expansion) for name, alternatives in found.items()}
 
 
 def _reachable(found: dict[str, Alternatives]) -> dict[str, Alternatives]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hlotool.syntax.contexts import START, Context, Rule, contexts
 from hlotool.syntax.filetypes import FILE_NAMES, FIRST_LINE, LANGUAGE
 from hlotool.syntax.kinds import KINDS
-from hlotool.syntax.regexes import VIM, Group, delimited, parse
+from hlotool.syntax.regexes import VIM, Group, delimited_parts, parse
 
 __all__ = ["kind_of_group", "vim_filetype", "vim_syntax"]
 
@@ -100,7 +100,7 @@ class _Item(NamedTuple):
 def _items(context: str, number: int, rule: Rule) -> Iterator[_Item]:
     group = _group(context, rule.kinds[0], number)
     following = f" nextgroup=@{LANGUAGE}_{rule.then} skipwhite skipempty" if rule.then else ""
-    parts = delimited(rule.pattern)
+    parts = delimited_parts(rule.pattern)
     if parts:
         for part in parts:
             opening, content, close = (VIM.write(text) for text in part)

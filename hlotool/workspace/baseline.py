@@ -24,7 +24,7 @@ __all__ = ["Baseline", "BaselineError", "BaselineWriter", "Baselines", "read_bas
 
 _VERSION = 1
 # In bytes. A finding takes about 200 bytes.
-_LARGEST = 32 << 20
+_MAX_SIZE = 32 << 20
 _MAX_COUNT = 1 << 31
 _LOCATION = re.compile(r"\b\d+:\d+\b")
 _COMPRESSED = re.compile(r"\.(?:gz|xz|zst)\Z")
@@ -58,12 +58,12 @@ class Baseline:
 
     def __init__(self, folder: Path, known: Counter[_Key]) -> None:
         self.folder = folder
-        self.left = known
+        self.remaining = known
         self.hidden = 0
         self.files: set[str] = set()
 
     def without_known(self, result: Checked) -> Checked:
-        """Returns the result without known findings. Of equal findings, the first ones are hidden."""
+        """Returns the result without known findings. Among equal findings, the first are hidden."""
         if result.failure is None:
             self.files.add(_relative(result.name, self.folder))
         findings = [finding for finding in result.findings if not self._hides(finding)]
@@ -71,16 +71,16 @@ class Baseline:
 
     def _hides(self, finding: FileFinding) -> bool:
         key = _key(finding.diagnostic, self.folder)
-        if self.left[key] <= 0:
+        if self.remaining[key] <= 0:
             return False
-        self.left[key] -= 1
+        self.remaining[key] -= 1
         self.hidden += 1
         return True
 
     @property
     def gone(self) -> int:
         """The number of known findings that no longer occur in the files that were checked."""
-        return sum(count for key, count in self.left.items() if key.file in self.files)
+        return sum(count for key, count in self.remaining.items() if key.file in self.files)
 
 
 class Baselines:
@@ -131,7 +131,7 @@ class BaselineWriter:
 def read_baseline(path: str) -> Baseline:
     """Returns the baseline in a file; raises BaselineError."""
     try:
-        encoded = read_bounded(path, _LARGEST)
+        encoded = read_bounded(path, _MAX_SIZE)
     except FileNotFoundError:
         raise BaselineError(f"there is no baseline '{path}'; --write-baseline creates it") from None
     except (OSError, ValueError) as error:
@@ -147,7 +147,7 @@ def read_baseline(path: str) -> Baseline:
         fields = {name: row.get(name) for name in _Key._fields} if isinstance(row, dict) else {}
         count = row.get("count", 1) if isinstance(row, dict) else None
         if not fields or not all(isinstance(value, str) for value in fields.values()) or type(count) is not int or not 0 < count < _MAX_COUNT:
-            raise BaselineError(f"'{path}' is not a baseline: each finding needs the keys {', '.join(_Key._fields)} and count")
+            raise BaselineError(f"'{path}' is not a baseline: each finding must have the keys {', '.join(_Key._fields)} and count")
         known[_Key(**fields)] += count  # type: ignore[arg-type]  # checked above
     return Baseline(Path(path).absolute().parent, known)
 

@@ -21,7 +21,7 @@ from hlotool.workspace.lint_fixes import rewrite_edits
 from hlotool.workspace.modules import module_sources
 from hlotool.workspace.reading import InputForm, read_input
 from hlotool.workspace.rules import Checks
-from hlotool.workspace.workers import in_order
+from hlotool.workspace.workers import map_in_order
 
 __all__ = ["CheckRequest", "check_file", "check_files", "check_text"]
 
@@ -59,9 +59,11 @@ def check_file(file: str, checks: Checks, request: CheckRequest) -> Checked:
 def check_files(files: Sequence[tuple[str, Checks]], request: CheckRequest, jobs: int) -> Iterator[Checked]:
     """Returns the results in the order of the files, computed by `jobs` processes.
 
-    If `jobs` is 0, the size of the files determines how many processes are worth starting.
+    If `jobs` is 0, the size of the files determines how many processes are started.
     """
-    return in_order(partial(check_file, request=request), files, jobs, lambda file, reason: Checked(file, [], f"cannot check '{file}': {reason}", 2))
+    return map_in_order(
+        partial(check_file, request=request), files, jobs, lambda file, reason: Checked(file, [], f"cannot check '{file}': {reason}", 2)
+    )
 
 
 def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = False, form: InputForm = _PLAIN) -> list[FileFinding]:
@@ -78,7 +80,7 @@ def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = Fals
     for part in module_sources(text, name, form):
         diagnostics, entry = _check_source(part.source, checks, wants_fixes=wants_fixes, legacy=form.legacy)
         for d in diagnostics:
-            d = _adjusted(d, checks, part.start)
+            d = _adjust(d, checks, part.start)
             findings.append(FileFinding(d, source.line_text(d.line), d.computation is not None and d.computation == entry))
     return sorted(findings, key=lambda f: (f.diagnostic.line, f.diagnostic.column, f.diagnostic.code))
 
@@ -103,7 +105,7 @@ def _check_source(source: Source, checks: Checks, *, wants_fixes: bool, legacy: 
     return diagnostics, module.entry.name
 
 
-def _adjusted(d: Diagnostic, checks: Checks, start: int) -> Diagnostic:
+def _adjust(d: Diagnostic, checks: Checks, start: int) -> Diagnostic:
     """Returns a diagnostic with the severity from the settings.
 
     The offsets of its edits become relative to the whole file.

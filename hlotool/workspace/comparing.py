@@ -24,7 +24,7 @@ from hlotool.ir.walk import shown_computations
 from hlotool.workspace.findings import FileFinding
 from hlotool.workspace.modules import modules_or_error, only_module
 from hlotool.workspace.reading import InputForm, read_input
-from hlotool.workspace.workers import in_order
+from hlotool.workspace.workers import map_in_order
 
 __all__ = [
     "CompareRequest",
@@ -180,7 +180,7 @@ def sketch_files(files: Sequence[tuple[str, str]], request: CompareRequest, jobs
 
     `files` contains pairs of a file and the label to use for it.
     """
-    return in_order(partial(_sketch_file, request=request), files, jobs, _lost_sketch)
+    return map_in_order(partial(_sketch_file, request=request), files, jobs, _lost_sketch)
 
 
 def _lost_sketch(file: str, reason: str) -> SketchedFile:
@@ -213,7 +213,7 @@ def _line(module: Module, count: int) -> str:
 def compare_pairs(pairs: Sequence[tuple[ModuleLocation, ModuleLocation]], request: CompareRequest, jobs: int) -> Iterator[Compared]:
     """Returns the changes in each pair, in the order of the pairs."""
     work = [(right.file, (left, right)) for left, right in pairs]
-    return in_order(partial(_compare_pair, request=request), work, jobs, _lost_pair)
+    return map_in_order(partial(_compare_pair, request=request), work, jobs, _lost_pair)
 
 
 def compare_sequence(files: Sequence[str], request: CompareRequest, jobs: int) -> Iterator[Compared]:
@@ -223,7 +223,7 @@ def compare_sequence(files: Sequence[str], request: CompareRequest, jobs: int) -
     earlier one.
     """
     work = [(file, number) for number, file in enumerate(files)]
-    return in_order(partial(_compare_with_earlier, files=files, request=request), work, jobs, _lost_pair)
+    return map_in_order(partial(_compare_with_earlier, files=files, request=request), work, jobs, _lost_pair)
 
 
 def _lost_pair(file: str, reason: str) -> Compared:

@@ -26,7 +26,7 @@ _COMPRESSED = (".gz", ".xz", ".zst")
 # In bytes: the largest list of files.
 _MAX_LIST_SIZE = 64 << 20
 # The number of bytes at the beginning of a file that are read to recognize a dump.
-_SNIFFED = 1 << 16
+_MAX_SNIFFED_SIZE = 1 << 16
 _HLO = re.compile(rf"(?:\xef\xbb\xbf)?{TRIVIA}(?:[IWEF]\d{{4}} [^\]\n]*+\] ?)?+HloModule[\s,]".encode("latin-1"))
 
 
@@ -71,7 +71,7 @@ class FileChoice(NamedTuple):
         return settings_for(path if name != STDIN and is_folder(name) else path.parent, config=self.config, isolated=self.isolated)
 
     def files(self, names: Sequence[str]) -> ChosenFiles:
-        """Returns the names, with folders replaced by the HLO files in them.
+        """Returns the names, with each folder replaced with the HLO files in it.
 
         HLO files are `*.hlo` files, and `*.txt` files that begin with a module; both may be
         compressed. With `include`, all matching files are chosen, except for the reports and code
@@ -82,7 +82,7 @@ class FileChoice(NamedTuple):
         excludes_stdin = False
         for name in names:
             if name != STDIN and is_folder(name):
-                chosen.names.extend(self._of_folder(name, chosen.remarks))
+                chosen.names.extend(self._files_in(name, chosen.remarks))
             elif self.force_exclude and self._excludes(name):
                 excludes_stdin = excludes_stdin or name == STDIN
             else:
@@ -104,7 +104,7 @@ class FileChoice(NamedTuple):
             groups.append(_Patterns(os.path.dirname(real_path(str(settings.origin))), tuple(settings.get("", key) or ())))  # noqa: PTH120
         return [group for group in groups if group.patterns]
 
-    def _of_folder(self, folder: str, remarks: list[Remark]) -> list[str]:
+    def _files_in(self, folder: str, remarks: list[Remark]) -> list[str]:
         settings = self.settings_of(folder)
         # Patterns from the command line replace those from the settings.
         include = self._patterns("include", folder, folder)[:1]
@@ -118,7 +118,7 @@ class FileChoice(NamedTuple):
 
 
 def is_folder(name: str) -> bool:
-    """Returns whether there is a folder with this name."""
+    """Returns whether a name is that of an existing folder."""
     status = file_status(name)
     return status is not None and stat.S_ISDIR(status.st_mode)
 
@@ -169,13 +169,13 @@ class _Walk:
         while open_folders:
             at, name, rules = open_folders.pop()
             if name and rules is not None:
-                rules = rules.below(name)
+                rules = rules.rules_in(name)
             real = os.path.normpath(os.path.join(self.root, os.path.relpath(at, self.folder)))  # noqa: PTH118
             folders, files = self._entries(at)
-            inner = [f for f in sorted(folders, reverse=True) if not f.startswith(".") and self._takes_folder(real, f, rules)]
+            inner = [f for f in sorted(folders, reverse=True) if not f.startswith(".") and self._accepts_folder(real, f, rules)]
             open_folders += [(os.path.join(at, f), f, rules) for f in inner]  # noqa: PTH118
             for file in sorted(files):
-                if not self._takes_file(real, file, rules):
+                if not self._accepts_file(real, file, rules):
                     continue
                 path = str(Path(at, file))
                 outside = _link_target_outside(path, self.root)
@@ -199,10 +199,10 @@ class _Walk:
             self.remarks.append(Remark(f"cannot read folder '{error.filename}': {error.strerror}", is_failure=True))
         return folders, files
 
-    def _takes_folder(self, real: str, name: str, rules: IgnoreRules | None) -> bool:
+    def _accepts_folder(self, real: str, name: str, rules: IgnoreRules | None) -> bool:
         return not _any_match(self.exclude, real, name) and not self._ignores(name, rules, is_folder=True)
 
-    def _takes_file(self, real: str, name: str, rules: IgnoreRules | None) -> bool:
+    def _accepts_file(self, real: str, name: str, rules: IgnoreRules | None) -> bool:
         if _any_match(self.exclude, real, name) or (self.include and not _any_match(self.include, real, name)):
             return False
         return not self._ignores(name, rules, is_folder=False)
@@ -263,7 +263,7 @@ def _is_hlo(path: str, remarks: list[Remark]) -> bool:
         return False
     try:
         # Imported on use, as in `workspace.reading`.
-        beginning: bytes = import_module("hlotool.text.source.files").read_beginning(path, _SNIFFED)
+        beginning: bytes = import_module("hlotool.text.source.files").read_beginning(path, _MAX_SNIFFED_SIZE)
         return _HLO.match(beginning) is not None
     except HlotoolError as error:
         remarks.append(Remark(str(error), is_failure=True))
@@ -271,7 +271,7 @@ def _is_hlo(path: str, remarks: list[Remark]) -> bool:
 
 
 # The beginnings of file names in XLA dumps.
-_DUMPED = re.compile(r"module_\d+\.")
+_DUMP_FILE_NAME = re.compile(r"module_\d+\.")
 
 
 def _may_be_hlo(path: str) -> bool:
@@ -281,7 +281,7 @@ def _may_be_hlo(path: str) -> bool:
     read are reported later.
     """
     try:
-        beginning: bytes = import_module("hlotool.text.source.files").read_beginning(path, _SNIFFED)
+        beginning: bytes = import_module("hlotool.text.source.files").read_beginning(path, _MAX_SNIFFED_SIZE)
     except HlotoolError:
         return True
     if _HLO.match(beginning) is not None:
@@ -289,4 +289,4 @@ def _may_be_hlo(path: str) -> bool:
     # Imported on use, since few calls choose files this way.
     other_formats = import_module("hlotool.text.parse.other_formats")
     name = os.path.basename(path)  # noqa: PTH119
-    return not (_DUMPED.match(name) or other_formats.is_dumped_beside(beginning.decode("utf-8", "surrogateescape")))
+    return not (_DUMP_FILE_NAME.match(name) or other_formats.is_dumped_beside(beginning.decode("utf-8", "surrogateescape")))

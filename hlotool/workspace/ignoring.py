@@ -19,13 +19,13 @@ from hlotool.workspace.reading import is_link, read_bounded
 __all__ = ["IgnoreRules", "rules_for"]
 
 # In bytes. Ignore files written by hand are a few kilobytes long.
-_LARGEST = 1 << 18
+_MAX_FILE_SIZE = 1 << 18
 # In bytes. No system allows longer paths.
-_LONGEST = 4096
+_MAX_PATH_LENGTH = 4096
 # The maximum number of patterns in all ignore files that apply to a folder.
 _MAX_PATTERNS = 20_000
 # The maximum number of patterns with wildcards among these: each is tried for each entry, while
-# patterns without wildcards are looked up. Large projects have 200.
+# patterns without wildcards are looked up. Large projects have about 200 such patterns.
 _MAX_TRIED = 500
 _WILDCARD = re.compile(rb"[\\*?\[]")
 _CLASSES = {
@@ -113,16 +113,16 @@ class IgnoreRules:
         self.levels = [*levels, (own, ())] if own.count else levels
 
     @classmethod
-    def of_repository(cls, root: str) -> IgnoreRules:
+    def for_repository(cls, root: str) -> IgnoreRules:
         """Returns the rules for the root of a repository."""
         exclude = os.path.join(root, ".git", "info", "exclude")  # noqa: PTH118
         return cls(root, [(_Patterns(_patterns_in(exclude), _MAX_PATTERNS, _MAX_TRIED), ())])
 
-    def below(self, name: str) -> IgnoreRules:
+    def rules_in(self, name: str) -> IgnoreRules:
         """Returns the rules for a subfolder; a nested repository has its own rules."""
         folder = os.path.join(self.folder, name)  # noqa: PTH118
         if _is_repository(folder):
-            return self.of_repository(folder)
+            return self.for_repository(folder)
         part = os.fsencode(name)
         return IgnoreRules(folder, [(patterns, (*parts, part)) for patterns, parts in self.levels])
 
@@ -145,11 +145,11 @@ def rules_for(folder: str) -> IgnoreRules | None:
     root = next((parent for parent in (at, *at.parents) if _is_repository(str(parent))), None)
     if root is None:
         return None
-    rules = IgnoreRules.of_repository(str(root))
+    rules = IgnoreRules.for_repository(str(root))
     for name in at.relative_to(root).parts:
         if rules.ignore(name, is_folder=True):
             return None
-        rules = rules.below(name)
+        rules = rules.rules_in(name)
     return rules
 
 
@@ -170,7 +170,7 @@ def _patterns_in(path: str) -> Iterator[_Pattern]:
     if is_link(path):
         return
     try:
-        data = read_bounded(path, _LARGEST, needs_file=True)
+        data = read_bounded(path, _MAX_FILE_SIZE, needs_file=True)
     except (OSError, ValueError):
         return
     for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
@@ -184,7 +184,7 @@ def _pattern(line: bytes) -> _Pattern | None:
 
     Also returns None for patterns that match nothing or are longer than any path.
     """
-    if line.startswith(b"#") or len(line) > _LONGEST:
+    if line.startswith(b"#") or len(line) > _MAX_PATH_LENGTH:
         return None
     text = line.partition(b"\0")[0]
     stripped = text.rstrip(b" ")

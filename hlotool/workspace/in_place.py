@@ -1,4 +1,4 @@
-"""Writes changed text back to its file, unless something would be lost."""
+"""Writes changed text back to its file, unless the file would lose something."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hlotool.workspace.writing import replace_file
 __all__ = ["check_comments", "check_writable", "write_back"]
 
 # Comments that the printer writes again: the numbers of operands, and the lines between modules.
-_WRITTEN_AGAIN = (INDEX_MARK, "// -----")
+_REPRINTED_COMMENTS = (INDEX_MARK, "// -----")
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -23,7 +23,7 @@ def write_back(file: str, before: str, after: str, *, action: str = "rewrite", i
 
     `before` is the text that was read. `action` and `instead` are parts of the message: the action
     that failed, and the alternative. Raises WriteError if the file cannot be written, and
-    InputError if it has changed since it was read, or if something would be lost, as
+    InputError if it has changed since it was read, or if it must not be rewritten, as
     `check_writable` describes.
     """
     check_writable(file, before, action=action, instead=instead)
@@ -38,14 +38,14 @@ def check_comments(file: str, text: str, *, action: str) -> None:
     `action` is the verb of the message, such as "optimize".
     """
     for start, end in comment_spans(text):
-        if not text.startswith(_WRITTEN_AGAIN, start):
+        if not text.startswith(_REPRINTED_COMMENTS, start):
             line = text.count("\n", 0, start) + 1
             shown = text[start : min(end, start + 40)].partition("\n")[0]
             raise InputError(f"cannot {action} '{file}' in place: its comments would be lost, such as '{shown}' on line {line}; use -o FILE")
 
 
 def check_writable(file: str, before: str, *, action: str = "rewrite", instead: str = "") -> None:
-    """Raises InputError if rewriting the file would lose something.
+    """Raises InputError if the file must not be rewritten.
 
     This is the case if the file is compressed, if its lines have log prefixes, if it is read-only,
     if it has other names (hard links), which would keep the old text, or if it is a device or a

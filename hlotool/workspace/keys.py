@@ -12,7 +12,7 @@ from hlotool.workspace.presets import PRESETS
 __all__ = ["BASELINE_OPTIONS", "FILE_OPTIONS", "KEYS", "MODES", "RULE_OPTIONS", "key_of"]
 
 FILE_OPTIONS: Mapping[str, Option] = {
-    "include": Option((), "Files to take from folders, instead of *.hlo and HLO dumps.", "list"),
+    "include": Option((), "Files to choose in folders, instead of *.hlo files and HLO dumps.", "list"),
     "exclude": Option((), "Files and folders to skip inside folders.", "list"),
     "respect_gitignore": Option(True, "Skip files that git ignores (default)."),
 }
@@ -22,20 +22,20 @@ RULE_OPTIONS: Mapping[str, Option] = {
     "select": Option((), "Report only these rules.", "list"),
     "extend_select": Option((), "Also report these rules.", "list"),
     "ignore": Option((), "Do not report these rules.", "list"),
-    "preset": Option("default", "Predefined selection of rules and modes; default: default.", choices=tuple(PRESETS)),
+    "preset": Option("default", "Predefined selection of rules and modes (default: default).", choices=tuple(PRESETS)),
 }
 """The options that select rules."""
 
 BASELINE_OPTIONS: Mapping[str, Option] = {
-    "baseline": Option(None, "Hide the findings that FILE lists; only new ones are reported.", "path"),
+    "baseline": Option(None, "Hide the findings listed in FILE; only new ones are reported.", "path"),
 }
 """The options about known findings."""
 
 MODES: Mapping[str, Option] = options_of(VerifyModes)
-"""The modes of a verification. Like the preset, they can be set in [lint] or before all tables."""
+"""The modes of a verification. Like the preset, modes can be set in [lint] or before all tables."""
 
 _TABLES: Mapping[str, Option] = {
-    "severity": Option({}, "Severities to use instead of the rules' own.", "severities", choices=("error", "warning", "info")),
+    "severity": Option({}, "Severities that override those of the rules.", "severities", choices=("error", "warning", "info")),
     "per_file_ignores": Option({}, "Rules to ignore in files that match a pattern.", "patterns"),
 }
 

@@ -20,7 +20,7 @@ _MAX_LINES = 10
 
 
 class ModuleSource(NamedTuple):
-    """The source of a module; adding `start` to its offsets gives offsets in the whole text."""
+    """The source of a module; its offsets plus `start` are offsets in the whole text."""
 
     source: Source
     start: int

@@ -28,7 +28,7 @@ from hlotool.workspace.reading import InputForm
 
 __all__ = ["CheckFailure", "ModuleRecord", "OptimizeRequest", "Optimized", "optimized_text"]
 
-# A loop with more iterations is too slow for a check.
+# Loops with more iterations than this are too slow for a check.
 _MAX_ITERATIONS = 100_000
 
 
@@ -110,8 +110,8 @@ def optimized_text(text: str, name: str, request: OptimizeRequest, show: Callabl
     before, after, done = [], [], []
     for module, own in zip(modules, _requests(modules, request), strict=True):
         result, record = _Optimization(module, name, own, show).run()
-        before.append(_printed(module, request.print_options))
-        after.append(_printed(result, request.print_options))
+        before.append(_print_module(module, request.print_options))
+        after.append(_print_module(result, request.print_options))
         done.append(record)
     return Optimized(before, after, done, error)
 
@@ -119,8 +119,7 @@ def optimized_text(text: str, name: str, request: OptimizeRequest, show: Callabl
 def _requests(modules: Sequence[Module], request: OptimizeRequest) -> Iterator[OptimizeRequest]:
     """Yields the request for each module of a file.
 
-    The computations and the instruction named in the options need to exist in only one of the
-    modules.
+    The computations and the instruction named in the options may exist in only some of the modules.
     """
     options = request.options
     name = (options.explain_why_not or "").strip().removeprefix("%")
@@ -132,7 +131,7 @@ def _requests(modules: Sequence[Module], request: OptimizeRequest) -> Iterator[O
         yield request._replace(options=own, passes=() if options.only and not only else request.passes)
 
 
-def _printed(module: Module, options: PrintOptions) -> str:
+def _print_module(module: Module, options: PrintOptions) -> str:
     text = to_text(module, options)
     return text if text.endswith("\n") else f"{text}\n"
 
@@ -174,7 +173,7 @@ class _Optimization:
         context.rewriter.finish()
         if request.print_changed or run.name in request.print_after:
             heading = f"// after {run.name}, round {run.round}, {count(run.rewrites, 'rewrite')}: {self.name}"
-            self.show(f"{heading}\n{_printed(context.module, request.print_options)}")
+            self.show(f"{heading}\n{_print_module(context.module, request.print_options)}")
         if request.verify_each and (errors := self._new_errors(context.module)):
             raise self._failure(
                 f"pass '{run.name}' makes '{self.name}' invalid in round {run.round}: {errors[0]}",

@@ -30,10 +30,10 @@ class Preset(NamedTuple):
     ignore: tuple[str, ...] = ()
 
 
-_WARNINGS_OF_SYNTAX = tuple(code for code in CODE_NAMES if code[0] == "S" and severity_of(code) != "error")
+_SYNTAX_WARNINGS = tuple(code for code in CODE_NAMES if code[0] == "S" and severity_of(code) != "error")
 
 PRESETS: dict[str, Preset] = {
-    "parse": Preset("Only errors that keep a file from being parsed.", select=("S",), ignore=_WARNINGS_OF_SYNTAX),
+    "parse": Preset("Only errors that keep a file from being parsed.", select=("S",), ignore=_SYNTAX_WARNINGS),
     "default": Preset("All errors, and the warnings that are worth reading in nearly every module."),
     "strict": Preset("Every rule.", select=("ALL",)),
     "gpu": Preset(

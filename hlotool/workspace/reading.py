@@ -77,7 +77,8 @@ def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
 def file_status(name: str) -> os.stat_result | None:
     """Returns the status of a file or folder; None if there is none, or if it cannot be examined.
 
-    Unlike `Path.exists` and `Path.is_dir`, it accepts any name, even one that is too long.
+    Unlike `Path.exists` and `Path.is_dir`, this function accepts any name, even one that is too
+    long.
     """
     try:
         return Path(name).stat()
@@ -90,21 +91,21 @@ def is_link(path: str) -> bool:
     return os.path.islink(path)  # noqa: PTH114
 
 
-def read_bounded(path: str | os.PathLike[str], most: int, *, needs_file: bool = False) -> bytes:
+def read_bounded(path: str | os.PathLike[str], limit: int, *, needs_file: bool = False) -> bytes:
     """Returns the content of a small file.
 
-    Raises OSError if it has more than `most` bytes, or if it is a device or a pipe and `needs_file`
-    is True. Without `needs_file`, the path must come from the user, since reading a pipe waits for
-    its writer.
+    Raises OSError if the file has more than `limit` bytes, or if it is a device or a pipe and
+    `needs_file` is True. Without `needs_file`, the path must come from the user, since reading a
+    pipe waits for its writer.
     """
     # O_NONBLOCK opens a pipe at once, without waiting for a writer.
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | (getattr(os, "O_NONBLOCK", 0) if needs_file else 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         if needs_file and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes, which is the limit")
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes, which is the limit")
     return data
 
 

@@ -2,7 +2,7 @@
 
 The repository may come from an untrusted source, and its configuration can specify programs for git
 to run when it fetches, examines, filters or shows files. So git is used only to look up a commit
-and trees, which needs none of these programs, and everything that could start one is turned off.
+and trees, which requires none of these programs, and everything that could start one is turned off.
 This module compares the files itself.
 """
 
@@ -22,9 +22,9 @@ from hlotool.workspace.reading import file_status, input_size, read_bounded, rea
 __all__ = ["GitError", "changed_since"]
 
 # The time limit for a git command, in seconds.
-_PATIENCE = 60
+_TIMEOUT = 60
 # In bytes: the memory that git may allocate. Packs are mapped, and do not count.
-_MEMORY = 2 << 30
+_MAX_MEMORY = 2 << 30
 _SHA1_LENGTH = 40
 # These settings take precedence over the configuration of the repository.
 _SETTINGS = {
@@ -88,7 +88,7 @@ def _hashes(folder: Path, reference: str) -> dict[str, str]:
 def _git(folder: Path, arguments: Sequence[str]) -> tuple[int, list[str]]:
     """Returns the exit code of a git command, and the names that it prints.
 
-    Raises GitError if it cannot be run.
+    Raises GitError if git cannot be run.
     """
     subprocess = import_module("subprocess")
     program = find_program("git")
@@ -96,14 +96,14 @@ def _git(folder: Path, arguments: Sequence[str]) -> tuple[int, list[str]]:
         raise GitError(f"cannot run git in '{folder}': 'git': No such file or directory")
     command = [program, "--no-pager", *(word for pair in _SETTINGS.items() for word in ("-c", "=".join(pair))), *arguments]
     environment = {**os.environ, **_ENVIRONMENT}
-    options = {"stdin": subprocess.DEVNULL, "capture_output": True, "check": False, "timeout": _PATIENCE, "preexec_fn": _memory_limiter()}
+    options = {"stdin": subprocess.DEVNULL, "capture_output": True, "check": False, "timeout": _TIMEOUT, "preexec_fn": _memory_limiter()}
     try:
         answer = subprocess.run(command, cwd=folder, env=environment, **options)
     except OSError as error:
         # Either git or the folder does not exist.
         raise GitError(f"cannot run git in '{folder}': '{error.filename or program}': {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise GitError(f"cannot run git in '{folder}': it took longer than {_PATIENCE} seconds") from error
+        raise GitError(f"cannot run git in '{folder}': it took longer than {_TIMEOUT} seconds") from error
     listed: list[str] = answer.stdout.decode("utf-8", "surrogateescape").split("\0")
     return answer.returncode, [name for name in listed if name]
 
@@ -120,7 +120,7 @@ def _memory_limiter() -> Callable[[], None] | None:
 
     def limit() -> None:
         most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY if most == resource.RLIM_INFINITY else min(_MEMORY, most), most))
+        resource.setrlimit(resource.RLIMIT_DATA, (_MAX_MEMORY if most == resource.RLIM_INFINITY else min(_MAX_MEMORY, most), most))
 
     return limit
 

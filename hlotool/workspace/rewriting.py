@@ -20,7 +20,7 @@ from hlotool.verifier.selection import Layer, Selection
 from hlotool.workspace.lint_fixes import rewrite_edits
 from hlotool.workspace.rules import Checks
 
-__all__ = ["RewriteRequest", "rewritten"]
+__all__ = ["RewriteRequest", "rewrite_text"]
 
 _ERRORS = frozenset(code for code in CODE_NAMES if severity_of(code) == "error")
 # Reported regardless of the selected rules.
@@ -39,33 +39,33 @@ class RewriteRequest(NamedTuple):
     legacy: bool = False
 
 
-def rewritten(text: str, name: str, checks: Checks, request: RewriteRequest) -> FixedText:
+def rewrite_text(text: str, name: str, checks: Checks, request: RewriteRequest) -> FixedText:
     """Returns the text with fixes or suppressions, and the number of removed findings by code.
 
     >>> from hlotool.workspace.rules import RuleChoice
     >>> from hlotool.workspace.settings import Settings
     >>> checks = RuleChoice().checks_for("m.hlo", Settings({}, None))
-    >>> rewritten("ENTRY e {\\n  p = f32[4] parameter(0)\\n}", "m.hlo", checks, RewriteRequest()).text.splitlines()[1]
+    >>> rewrite_text("ENTRY e {\\n  p = f32[4] parameter(0)\\n}", "m.hlo", checks, RewriteRequest()).text.splitlines()[1]
     '  ROOT p = f32[4] parameter(0)'
     """
     modern = _modern(text, name) if request.legacy else FixedText(text, Counter())
     text = modern.text
     everything = Selection.layered([Layer(tuple(sorted(checks.selection.codes | _ERRORS)))])
 
-    def errors_too(module: Module) -> list[Diagnostic]:
+    def check_with_errors(module: Module) -> list[Diagnostic]:
         return list(check(module, checks.modes, everything))
 
-    def selected(module: Module) -> list[Diagnostic]:
+    def check_selected(module: Module) -> list[Diagnostic]:
         return list(check(module, checks.modes, checks.selection))
 
     if request.add_ignore and not request.fix:
-        return add_ignores(text, name, selected)
+        return add_ignores(text, name, check_selected)
     # No fix may introduce an error, regardless of the selected rules.
-    fixed = fix_text(text, name, errors_too, codes=checks.selection.codes | _PARSE_ERRORS, unsafe=request.unsafe_fixes, rewrite=rewrite_edits)
+    fixed = fix_text(text, name, check_with_errors, codes=checks.selection.codes | _PARSE_ERRORS, unsafe=request.unsafe_fixes, rewrite=rewrite_edits)
     fixed = FixedText(fixed.text, modern.fixed + fixed.fixed)
     if not request.add_ignore:
         return fixed
-    suppressed = add_ignores(fixed.text, name, selected)
+    suppressed = add_ignores(fixed.text, name, check_selected)
     return FixedText(suppressed.text, fixed.fixed + suppressed.fixed)
 
 

@@ -24,11 +24,11 @@ Keys = Mapping[str, Mapping[str, Option]]
 _NAMES = ("hlotool.toml", ".hlotool.toml")
 _PROJECT = "pyproject.toml"
 # The maximum size of a settings file, in bytes.
-_LARGEST = 1 << 19
+_MAX_SIZE = 1 << 19
 _MAX_DOTS = 200
 # The maximum number of characters that a message shows of a wrong value.
 _MAX_SHOWN_LENGTH = 100
-_MOST = (1 << 63) - 1
+_MAX_INTEGER = (1 << 63) - 1
 
 
 class SettingsError(HlotoolError):
@@ -60,7 +60,7 @@ class Settings(NamedTuple):
         name = self.get(table, key)
         if name is None or self.origin is None:
             return None
-        reason = _reason_to_refuse(name, os.path.dirname(real_path(str(self.origin))))  # noqa: PTH120
+        reason = _reason_to_reject(name, os.path.dirname(real_path(str(self.origin))))  # noqa: PTH120
         if reason:
             raise wrong_setting(self.origin, f"'{key}' must name a regular file below the folder of the settings file; '{name}' {reason}")
         return real_path(str(self.origin.parent / name))
@@ -69,15 +69,15 @@ class Settings(NamedTuple):
 _NO_SETTINGS = Settings({}, None)
 
 
-def _reason_to_refuse(name: str, folder: str) -> str:
-    """Returns the reason why a path in settings may not be used; empty if it may.
+def _reason_to_reject(name: str, folder: str) -> str:
+    """Returns the reason why a path in settings must not be used, or "" if it may be used.
 
     `folder` is the folder of the settings file.
     """
     if PurePath(name).anchor:
         return "is an absolute path"
     if "\0" in name:
-        # Opening the file fails and reports this, as it does for a folder.
+        # The attempt to open the file will report this error, as it does for a folder.
         return ""
     target = os.path.realpath(real_path(os.path.join(folder, name)))  # noqa: PTH118
     if target != folder and not target.startswith(os.path.join(folder, "")):  # noqa: PTH118
@@ -131,7 +131,7 @@ def _is_file(path: Path) -> bool:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return read_bounded(path, _LARGEST)
+        return read_bounded(path, _MAX_SIZE)
     except OSError as error:
         raise SettingsError(f"cannot read '{path}': {error.strerror}") from error
 
@@ -154,7 +154,7 @@ def _read(path: Path) -> Settings:
         for name in ("tool", "hlotool"):
             data = data.get(name, {})
             if not isinstance(data, dict):
-                raise wrong_setting(path, f"'{name}' must be a table, not {_shown(data)}")
+                raise wrong_setting(path, f"'{name}' must be a table, not {_show(data)}")
     # Imported on use, since most folders have no settings file.
     keys: Keys = import_module("hlotool.workspace.keys").KEYS
     values: dict[str, dict[str, Any]] = {"": {}}
@@ -162,33 +162,33 @@ def _read(path: Path) -> Settings:
         if isinstance(value, dict):
             if key not in keys:
                 raise _unknown(path, f"table [{key}]", key, [name for name in keys if name])
-            values[key] = {name: _checked(path, keys, key, name, inner) for name, inner in value.items()}
+            values[key] = {name: _check_value(path, keys, key, name, inner) for name, inner in value.items()}
         else:
-            values[""][key] = _checked(path, keys, "", key, value)
+            values[""][key] = _check_value(path, keys, "", key, value)
     return Settings(values, path)
 
 
 # ---- keys and their values ---------------------------------------------------------------------
 
 
-def _checked(path: Path, keys: Keys, table: str, key: str, value: Any) -> Any:
+def _check_value(path: Path, keys: Keys, table: str, key: str, value: Any) -> Any:
     option = keys[table].get(key)
     if option is None:
         raise _unknown(path, f"key '{key}'" + (f" in [{table}]" if table else ""), key, list(keys[table]))
     if not option.accepts(value):
-        raise wrong_setting(path, f"'{key}' must be {option.expected}, not {_shown(value)}")
+        raise wrong_setting(path, f"'{key}' must be {option.expected}, not {_show(value)}")
     for word in value.values() if option.kind == "severities" else (value,) if option.choices else ():
         if word not in option.choices:
             raise _unknown(path, f"{key} '{word}'", word, list(option.choices))
     if isinstance(value, int) and option.kind in ("count", "size"):
-        most = _MOST if option.most is None else option.most
+        most = _MAX_INTEGER if option.most is None else option.most
         if not option.least <= value <= most:
             limit = f"at least {option.least}" if value < option.least else f"at most {most}"
-            raise wrong_setting(path, f"'{key}' must be {limit}, not {_shown(value)}")
+            raise wrong_setting(path, f"'{key}' must be {limit}, not {_show(value)}")
     return value
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     """Returns a value as shown in messages, shortened if it is long."""
     try:
         text = repr(value)

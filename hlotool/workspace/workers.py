@@ -14,40 +14,40 @@ from typing import Any, TypeVar
 
 from hlotool.workspace.reading import STDIN, file_status, input_size, limit_input_size, one_by_one
 
-__all__ = ["in_order"]
+__all__ = ["map_in_order"]
 
 Setting = TypeVar("Setting")
 Result = TypeVar("Result")
 # In bytes of text. Starting a process takes as long as processing a megabyte.
 _MIN_PARALLEL_SIZE = 4_000_000
-# More processes than this are a mistake.
+# A request for more processes than this is a mistake.
 _MAX_WORKERS = 256
 # The time, in seconds, that processes are given to end by themselves.
-_PATIENCE = 2.0
+_GRACE_PERIOD = 2.0
 _SAFE_PATH = "PYTHONSAFEPATH"
 # Sent instead of the number of a file if there are no more files.
 _STOP = -1
 
 
-def in_order(
+def map_in_order(
     work: Callable[[str, Setting], Result], files: Sequence[tuple[str, Setting]], jobs: int, lost: Callable[[str, str], Result]
 ) -> Iterator[Result]:
     """Yields `work(file, setting)` for each file, in order, computed by `jobs` processes.
 
-    If `jobs` is 0, the size of the files determines how many processes are worth starting. If a
-    process dies, the result of its file is `lost(file, reason)`, and another process takes its
-    place. The processes end when the iteration ends, even if it ends early or with an exception.
+    If `jobs` is 0, the size of the files determines how many processes are started. If a process
+    dies, the result for its file is `lost(file, reason)`, and a new process replaces it.
+    The processes end when the iteration ends, even if it ends early or with an exception.
     """
     workers = min(_workers(jobs, [file for file, _ in files]), len(files), _MAX_WORKERS)
     if workers <= 1:
         for file, (_, setting) in zip(one_by_one([name for name, _ in files]), files, strict=True):
             yield work(file, setting)
         return
-    team = _Team(work, files, lost)
+    pool = _Pool(work, files, lost)
     try:
-        yield from team.results(workers)
+        yield from pool.results(workers)
     finally:
-        team.end()
+        pool.end()
 
 
 def _workers(jobs: int, files: Sequence[str]) -> int:
@@ -60,8 +60,8 @@ def _workers(jobs: int, files: Sequence[str]) -> int:
     return (os.cpu_count() or 1) if total > _MIN_PARALLEL_SIZE and len(files) > 1 else 1
 
 
-class _Team:
-    """A team of processes.
+class _Pool:
+    """A pool of processes.
 
     Each process has a connection over which it receives the numbers of files and returns the
     results.
@@ -108,7 +108,7 @@ class _Team:
             del self.members[connection]
             with contextlib.suppress(OSError):
                 connection.send(_STOP)
-            process.join(_PATIENCE)
+            process.join(_GRACE_PERIOD)
             connection.close()
             return
         self.members[connection] = process, self.next
@@ -123,7 +123,7 @@ class _Team:
             result = connection.recv()
         except (EOFError, OSError):
             del self.members[connection]
-            process.join(_PATIENCE)
+            process.join(_GRACE_PERIOD)
             code = process.exitcode
             reason = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with exit code {code}"
             self._start()
@@ -136,7 +136,7 @@ class _Team:
         members, self.members = [process for process, _ in self.members.values()], {}
         for process in members:
             process.terminate()
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _GRACE_PERIOD
         for process in members:
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
@@ -174,8 +174,8 @@ def _safe_path() -> Iterator[None]:
     """Keeps the working directory off the import path of processes started in a `with` block.
 
     This includes the servers and trackers that multiprocessing starts with the first process.
-    Otherwise, modules in the working directory, which may come from untrusted sources, would take
-    precedence over Python's own modules. Forked processes are not affected.
+    Modules in the working directory, which may come from untrusted sources, would take precedence
+    over Python's own modules. Forked processes are not affected.
     """
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
@@ -197,7 +197,7 @@ def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], co
     signal = import_module("signal")
     # Ctrl-C reaches all processes of a terminal; the parent ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGTERM, _handle_termination)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     threading.Thread(target=_watch, daemon=True).start()
@@ -210,7 +210,7 @@ def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], co
             gc.collect()
 
 
-def _terminated(number: int, frame: object) -> None:
+def _handle_termination(number: int, frame: object) -> None:
     """Ends the process so that unfinished files are removed."""
     raise SystemExit(128 + number)
 

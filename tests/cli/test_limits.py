@@ -22,7 +22,7 @@ import pytest
 import hlotool
 from hlotool.errors import Violation
 from hlotool.interp.memory import default_limit
-from hlotool.workspace.workers import in_order
+from hlotool.workspace.workers import map_in_order
 
 ROOT = Path(__file__).resolve().parents[2]
 # Each instruction takes several seconds, during which NumPy does not return to Python.
@@ -166,7 +166,7 @@ def size_or_death(name: str, setting: int) -> str:
 
 def test_a_worker_that_dies_affects_only_its_file() -> None:
     files = [(name, k) for k, name in enumerate(["a", "bad", "b", "bad", "c", "d"])]
-    results = list(in_order(size_or_death, files, 2, lambda name, reason: f"{name}: {reason.partition(',')[0]}"))
+    results = list(map_in_order(size_or_death, files, 2, lambda name, reason: f"{name}: {reason.partition(',')[0]}"))
     lost = "bad: its process was killed by signal 9"
     assert results == ["a 0", lost, "b 2", lost, "c 4", "d 5"]
 

@@ -220,7 +220,7 @@ def ignored_below(folder: Path, rules: IgnoreRules) -> Iterator[Path]:
         if rules.ignore(path.name, is_folder=path.is_dir()):
             yield from (path, *(inner for inner in path.rglob("*") if inner.name != ".gitignore"))
         elif path.is_dir():
-            yield from ignored_below(path, rules.below(path.name))
+            yield from ignored_below(path, rules.rules_in(path.name))
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -124,7 +124,7 @@ def test_programs(path: Path) -> None:
 def test_hashes_are_stable() -> None:
     """Checks that hashes of the current version never change.
 
-    If the canonical form changes, the hashes need a new version.
+    If the canonical form changes, the hashes require a new version.
     """
     assert hashes(hlotool.parse((ROOT / "samples" / "max_pool.hlo").read_text())).module == "hlo1:c5fdf27d2370aa2e4fbb2984f0addaad"
     assert hashes(hlotool.parse(TEXT)).module == "hlo1:038fac4871d6bb39a3be9d1e2c92f342"

@@ -38,7 +38,7 @@ def pairs(left: dict[str, str], right: dict[str, str]) -> list[tuple[str, str]]:
     return found + [(first[a].label, "") for a in pairing.left_only] + [("", second[b].label) for b in pairing.right_only]
 
 
-def changed(text: str, seed: int) -> str:
+def replace_opcode(text: str, seed: int) -> str:
     """Returns the module with one opcode replaced."""
     draw = random.Random(seed)
     found = [opcode for opcode in OPCODES if f" {opcode}(" in text]
@@ -52,7 +52,7 @@ def test_pairs_do_not_depend_on_names_and_order(seed):
     random.Random(seed).shuffle(order)
     left = {f"module_{k:04}.jit_f.txt": text for k, text in enumerate(texts)}
     # Every second module has changed.
-    right = {f"module_{position:04}.jit_f.txt": changed(texts[k], k) if k % 2 else texts[k] for position, k in enumerate(order)}
+    right = {f"module_{position:04}.jit_f.txt": replace_opcode(texts[k], k) if k % 2 else texts[k] for position, k in enumerate(order)}
     expected = [(f"module_{k:04}.jit_f.txt", f"module_{order.index(k):04}.jit_f.txt") for k in range(12)]
     assert pairs(left, right) == expected
     assert sorted(pairs(right, left)) == sorted((b, a) for a, b in expected)
@@ -89,12 +89,12 @@ def test_dumps_of_passes_are_paired_by_their_pass():
     """Pairs the dumps of a module, which are all similar, after their numbers have shifted."""
     texts = [chain(7, length=40, size=8 + (k > 3)) for k in range(8)]
     left = {f"module_0001.f.{k:04}.p{k // 3}.after_s{k}.before_x.txt": text for k, text in enumerate(texts)}
-    right = {f"module_0002.f.{k + 5:04}.p{k // 3}.after_s{k}.before_x.txt": changed(text, 3) for k, text in enumerate(texts)}
+    right = {f"module_0002.f.{k + 5:04}.p{k // 3}.after_s{k}.before_x.txt": replace_opcode(text, 3) for k, text in enumerate(texts)}
     assert pairs(left, right) == list(zip(left, right, strict=True))
 
 
 def test_many_similar_modules():
-    prototypes = [sketch(hlotool.parse(changed(chain(k, length=6), k)), "x.hlo") for k in range(20)]
+    prototypes = [sketch(hlotool.parse(replace_opcode(chain(k, length=6), k)), "x.hlo") for k in range(20)]
     left = [prototypes[k % 20]._replace(label=f"{k}.hlo", hash=f"left{k}") for k in range(1500)]
     right = [prototypes[k % 20]._replace(label=f"other{k}.hlo", hash=f"right{k}") for k in range(1500)]
     pairing = pair_up(left, right)

@@ -72,17 +72,17 @@ def test_damaged_patches(case) -> None:
     """Checks that a damaged patch either can be applied or is rejected with an HlotoolError."""
     patch = case.output or ""
     module = hlotool.parse(case.text.partition("// to\n")[0])
-    random, refused = Random(case.first_line), 0
+    random, rejected = Random(case.first_line), 0
     for _ in range(60 if patch else 0):
         text = damaged(patch, random)
         for reverse in (False, True):
             try:
                 result = hlotool.apply_patch(module, text, reverse=reverse)
             except HlotoolError:
-                refused += 1
+                rejected += 1
             else:
                 assert hlotool.parse(hlotool.to_text(result)).entry is not None
-    assert refused or not patch
+    assert rejected or not patch
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,8 @@ def module(lines: Sequence[str], computations: Sequence[str] = ()) -> hlotool.Mo
 def changes_between(left: hlotool.Module, right: hlotool.Module, seed: int) -> tuple[list[list[str]], int, int]:
     """Returns the kinds of changes to each changed instruction, and two counts.
 
-    The counts are the numbers of inserted and deleted instructions.
-
-    Checks that the reverse difference has the same number of changed instructions.
+    The counts are the numbers of inserted and deleted instructions. Also checks that the reverse
+    difference has the same number of changed instructions.
     """
     random = Random(seed)
     right = renamed(shuffled(right, random), random)
@@ -114,12 +113,12 @@ def test_one_of_several_callers_calls_another_computation(seed: int) -> None:
     outer = "%s {\n p = f32[6] parameter(0)\n f = f32[6] fusion(p), kind=kLoop, calls=%s\n ROOT y = f32[6] tanh(f)\n}"
     computations = [inner % (f"inner{k}", "negate") for k in range(4)] + [inner % ("other", "abs")]
 
-    def calling(*called: str) -> hlotool.Module:
+    def with_callees(*called: str) -> hlotool.Module:
         return module(
             ["p = f32[] parameter(0)", "n = f32[] negate(p)"], [*computations, *(outer % (f"outer{k}", name) for k, name in enumerate(called))]
         )
 
-    left, right = calling("inner0", "other", "inner2", "inner3"), calling("inner0", "inner0", "inner2", "inner3")
+    left, right = with_callees("inner0", "other", "inner2", "inner3"), with_callees("inner0", "inner0", "inner2", "inner3")
     assert changes_between(left, right, seed) == ([["called"]], 0, 0)
 
 
@@ -127,7 +126,7 @@ def test_an_instruction_has_moved_in_a_long_chain(seed: int) -> None:
     """Moves an instruction so far that all instructions in between compute different values."""
     chain = [("abs", "negate", "negate")[k % 3] for k in range(120)]
     moved = [*chain[:20], *chain[21:60], chain[20], *chain[60:]]
-    left, right = (module(["p = f32[8] parameter(0)", *in_order(opcodes)]) for opcodes in (chain, moved))
+    left, right = (module(["p = f32[8] parameter(0)", *build_chain(opcodes)]) for opcodes in (chain, moved))
     assert changes_between(left, right, seed) == ([["operands"]] * 3, 0, 0)
 
 
@@ -141,7 +140,7 @@ def test_many_instructions_were_inserted_in_a_long_chain_of_layers(seed: int) ->
         if position in before:
             longer.append(random.choice(layer))
         longer.append(opcode)
-    left, right = (module(["p = f32[8] parameter(0)", *in_order(opcodes)]) for opcodes in (chain, longer))
+    left, right = (module(["p = f32[8] parameter(0)", *build_chain(opcodes)]) for opcodes in (chain, longer))
     assert changes_between(left, right, seed) == ([["operands"]] * 30, 30, 0)
 
 
@@ -164,7 +163,7 @@ def test_blocks_were_removed_from_a_long_chain_of_operations_with_constants(seed
     assert len(changed) <= 40
 
 
-def in_order(opcodes: Sequence[str]) -> list[str]:
+def build_chain(opcodes: Sequence[str]) -> list[str]:
     names = ["p", *(f"n{k}" for k in range(len(opcodes)))]
     return [f"{name} = f32[8] {opcode}({operand})" for name, opcode, operand in zip(names[1:], opcodes, names, strict=False)]
 
@@ -202,7 +201,7 @@ def test_a_path_in_a_tree_is_computed_in_another_type(seed: int, length: int) ->
 def test_a_part_of_a_tree_is_repeated(seed: int) -> None:
     """Replaces f(p) with f(f(p)).
 
-    The instruction that reads the result has changed; the two that read the argument have not.
+    The instruction that reads the result changes; the two that read the argument do not.
     """
     lines, results = branches(13)
     total = sum_of(results, is_tree=True)

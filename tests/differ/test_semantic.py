@@ -43,19 +43,19 @@ ENTRY main {
 """
 
 
-def compared(left: str, right: str, *, runs: int = 1, relative: float | None = None, absolute: float | None = None) -> SemanticDifference:
+def compare(left: str, right: str, *, runs: int = 1, relative: float | None = None, absolute: float | None = None) -> SemanticDifference:
     return semantic_difference(hlotool.parse(left), renamed(hlotool.parse(right), Random(1)), runs=runs, relative=relative, absolute=absolute)
 
 
 def test_equal_modules_agree() -> None:
-    result = compared(LOOP % {"other": "negate"}, LOOP % {"other": "negate"}, runs=3)
+    result = compare(LOOP % {"other": "negate"}, LOOP % {"other": "negate"}, runs=3)
     assert not result
     assert (result.runs, result.first, result.failure) == (3, None, None)
     assert result.text == "the results agree on 3 random inputs"
 
 
 def test_an_instruction_in_a_loop() -> None:
-    result = compared(LOOP % {"other": "negate"}, LOOP % {"other": "abs"})
+    result = compare(LOOP % {"other": "negate"}, LOOP % {"other": "abs"})
     assert result
     assert result.first is not None
     assert (result.first.left, result.first.opcode, result.first.iterations) == (("body", "other"), "negate, abs", (0,))
@@ -70,7 +70,7 @@ def test_the_iteration_in_which_values_begin_to_differ() -> None:
     # The results of a comparison differ only in a later iteration.
     left = LOOP.replace("other = f32[4] %(other)s(doubled)", "other = f32[4] add(doubled, x)")
     right = left.replace("direction=GT", "direction=GE")
-    result = compared(left % {}, right % {})
+    result = compare(left % {}, right % {})
     assert result.first is not None
     assert (result.first.left, result.first.iterations) == (("body", "later"), (1,))
     assert (result.first.left_value, result.first.right_value) == ("False", "True")
@@ -79,7 +79,7 @@ def test_the_iteration_in_which_values_begin_to_differ() -> None:
 def test_an_operand_of_a_call_is_the_fault_of_the_caller() -> None:
     text = """f { a = f32[2] parameter(0) b = f32[2] parameter(1) s = f32[2] subtract(a, b) ROOT n = f32[2] negate(s) }
     ENTRY e { p = f32[2] parameter(0) q = f32[2] parameter(1) r = f32[2] abs(q) ROOT c = f32[2] call(p, %s), to_apply=f }"""
-    result = compared(text % "q", text % "r")
+    result = compare(text % "q", text % "r")
     assert result.first is not None
     assert (result.first.left, result.first.changes) == (("e", "c"), ("operands",))
 
@@ -87,7 +87,7 @@ def test_an_operand_of_a_call_is_the_fault_of_the_caller() -> None:
 def test_a_reducer_that_a_fast_path_replaces() -> None:
     text = """f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] %s(a, b) }
     ENTRY e { p = f32[9] parameter(0) z = f32[] constant(0) ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=f }"""
-    result = compared(text % "add", text % "maximum")
+    result = compare(text % "add", text % "maximum")
     assert result.first is not None
     assert result.first.left == ("f", "s")
 
@@ -95,7 +95,7 @@ def test_a_reducer_that_a_fast_path_replaces() -> None:
 @pytest.mark.parametrize(("old", "new"), [("1", "2"), ("0", "-0.0"), ("nan", "nan(0x400001)")])
 def test_constants_are_compared_bit_for_bit(old: str, new: str) -> None:
     text = "ENTRY e { p = f32[2] parameter(0) c = f32[2] constant({3, %s}) ROOT m = f32[2] add(p, c) }"
-    first = compared(text % old, text % new).first
+    first = compare(text % old, text % new).first
     assert first is not None
     assert (first.left, first.index, first.elements, first.size) == (("e", "c"), (1,), 1, 2)
 
@@ -103,17 +103,17 @@ def test_constants_are_compared_bit_for_bit(old: str, new: str) -> None:
 def test_tolerances() -> None:
     text = "ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT m = f32[] %s }"
     left, right = text % "multiply(a, a)", text % "power(a, p)"
-    assert compared(left, right)
-    assert not compared(left, right, relative=1e9, absolute=1e9)
+    assert compare(left, right)
+    assert not compare(left, right, relative=1e9, absolute=1e9)
 
 
 def test_a_module_that_cannot_be_run() -> None:
     text = "ENTRY e { p = f32[2] parameter(0) n = f32[2] %s ROOT m = f32[2] abs(n) }"
     good, bad = text % "negate(p)", text % 'custom-call(p), custom_call_target="nobody_knows"'
-    result = compared(good, bad)
+    result = compare(good, bad)
     assert result.failure is not None
     assert result.failure.startswith("the right module cannot be run: ")
-    assert "the left module cannot be run" in (compared(bad, good).failure or "")
+    assert "the left module cannot be run" in (compare(bad, good).failure or "")
 
 
 @pytest.mark.parametrize("kind", ["constants", "attributes", "operands", "opcode"])

@@ -19,7 +19,7 @@ def test_long_modules_are_truncated_and_names_are_escaped() -> None:
     module = hlotool.parse(f'HloModule m, frontend_attributes={{a="<b>"}}\nENTRY e {{ p = f32[] parameter(0)\n{lines}ROOT r = f32[] abs(p) }}')
     html = hlotool.to_html(module)
     assert "<b>" not in html
-    assert "more lines; hlotool.to_text(module) returns the whole text" in html
+    assert "more lines; use hlotool.to_text(module) to get the whole text" in html
     assert html.count("negate") < 1000
 
 

@@ -40,14 +40,14 @@ def test_positions_before_a_text_has_been_read() -> None:
         for version in range(chance.randrange(1, 6)):
             change = random_change(now, chance)
             if isinstance(change, types.TextDocumentContentChangePartial):
-                now = now.changed([change], version)
+                now = now.apply_changes([change], version)
         span = now._edited_range
         if span is None:
             continue
         for offset in range(len(base.text)):
             if not span.start <= offset < span.end:
-                assert now.text[span.now(offset)] == base.text[offset]
-                assert span.before(span.now(offset)) == offset
+                assert now.text[span.new_offset(offset)] == base.text[offset]
+                assert span.old_offset(span.new_offset(offset)) == offset
 
 
 _VERSIONS = """
@@ -71,7 +71,7 @@ for new in ("", "x", "(", "\\n// -----\\n"):
         findings_in(document, checks)
         before = [weakref.ref(part) for part in document.modules]
         middle = document.lines.position(len(document.text) // 2)
-        document = document.changed([types.TextDocumentContentChangePartial(types.Range(middle, middle), new)], version)
+        document = document.apply_changes([types.TextDocumentContentChangePartial(types.Range(middle, middle), new)], version)
         now = set(document.modules)
         kept = [part() for part in before if part() not in {None, *now}]
         assert not kept, (new, version, kept)
@@ -104,7 +104,7 @@ def test_a_large_text_is_shown_before_it_has_been_read() -> None:
     assert len(document.modules) == 1
     line = text.count("\n", 0, text.index("f5 {"))
     start, end = types.Position(line, 2), types.Position(line + 1, 0)
-    changed = document.changed([types.TextDocumentContentChangePartial(types.Range(start, end), " (\n\n\n")], 2)
+    changed = document.apply_changes([types.TextDocumentContentChangePartial(types.Range(start, end), " (\n\n\n")], 2)
     assert not changed.is_read
     view = changed.view
     last = text.count("\n") + 2

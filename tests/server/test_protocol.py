@@ -83,7 +83,7 @@ def test_findings_are_pulled(able: Client) -> None:
     assert [finding["code"] for finding in report["items"]] == ["W001"]
     assert report["kind"] == "full"
     assert able.about("diagnostic", "file:///unknown.hlo")["items"] == []
-    # Other tests use this client, too; their messages may still be in the queue.
+    # Other tests also use this client; their messages may still be in the queue.
     assert "textDocument/publishDiagnostics" not in {message["method"] for message in able.notifications.queue}
 
 
@@ -183,8 +183,8 @@ def test_edits_of_actions_are_resolved_later(able: Client) -> None:
         able.request("codeAction/resolve", action)
 
 
-def test_texts_without_markdown() -> None:
-    """Checks plain text, which Eglot requests if it has no mode for Markdown."""
+def test_responses_without_markdown() -> None:
+    """Checks plain text, which Eglot requests if it has no Markdown mode."""
     with Client(capabilities={"textDocument": {"hover": {"contentFormat": ["plaintext"]}}}) as client:
         client.open(URI, TEXT)
         shown = client.about("hover", URI, position=AT_OPCODE)["contents"]
@@ -210,7 +210,7 @@ def test_sorting_is_offered_only_for_unsorted_attributes(able: Client) -> None:
 
 
 def test_an_impossible_rename_reports_the_reason(client: Client) -> None:
-    with pytest.raises(RequestError, match="is called 'zero' already"):
+    with pytest.raises(RequestError, match="is already called 'zero'"):
         client.about("rename", URI, position=AT_S, newName="zero")
 
 
@@ -272,7 +272,7 @@ def test_texts_and_positions_without_a_picture(client: Client) -> None:
         graph(client, uri, "line 3")
     client.open("file:///empty.hlo", "\n")
     for arguments in ((), ({"line": 0, "character": 0},)):
-        with pytest.raises(RequestError, match="there is no module here"):
+        with pytest.raises(RequestError, match="there is no module at this position"):
             graph(client, "file:///empty.hlo", *arguments)
 
 
@@ -431,12 +431,12 @@ HOVER = {"textDocument": {"uri": URI}, "position": AT_S}
 
 
 def error_code(client: Client, method: str, params: Any) -> int:
-    with pytest.raises(RequestError) as refused:
+    with pytest.raises(RequestError) as raised:
         client.request(method, params)
-    return int(refused.value.code)
+    return int(raised.value.code)
 
 
-def test_requests_before_initialize_and_after_shutdown_are_refused() -> None:
+def test_requests_before_initialize_and_after_shutdown_are_rejected() -> None:
     client = Client(is_initialized=False)
     assert error_code(client, "textDocument/hover", HOVER) == -32002
     assert error_code(client, "textDocument/hover", {}) == -32002

@@ -57,7 +57,7 @@ def conversation(interact: Callable[[LanguageClient, types.PublishDiagnosticsPar
         client.exit(None)
         assert client._server is not None
         assert await client._server.wait() == 0
-        await client.stop()  # type: ignore[no-untyped-call]  # pygls gives it no types
+        await client.stop()  # type: ignore[no-untyped-call]  # pygls declares no types for it
 
     asyncio.run(asyncio.wait_for(talk(), 60))
 
@@ -96,7 +96,7 @@ def test_changes_of_the_text() -> None:
         assert renamed is not None
         assert renamed.changes is not None
         assert edited(renamed.changes[URI]) == TEXT.replace("  s =", "  total =").replace("(s)", "(total)")
-        with pytest.raises(JsonRpcException, match="is called 'zero' already"):
+        with pytest.raises(JsonRpcException, match="is already called 'zero'"):
             await client.text_document_rename_async(types.RenameParams(THIS, AT_S, "zero"))
 
     conversation(interact)

@@ -20,7 +20,7 @@ from lsprotocol import types
 from hlotool.errors import HlotoolError
 from hlotool.ir.model import Module
 from hlotool.server import actions, completion, formatting, hints, hover, lenses, navigation, renaming, signatures, symbols, tokens
-from hlotool.server.diagnostics import findings_in, reported
+from hlotool.server.diagnostics import findings_in, to_diagnostics
 from hlotool.server.documents import Document
 from hlotool.text.print.printer import to_text
 from hlotool.text.source.files import read_text
@@ -70,7 +70,7 @@ def random_change(document: Document, chance: random.Random) -> types.TextDocume
 
 def known(document: Document) -> tuple[Any, ...]:
     """Returns the part of a document's state that is compared."""
-    found = reported(document, findings_in(document, _CHECKS)), symbols.document_symbols(document)
+    found = to_diagnostics(document, findings_in(document, _CHECKS)), symbols.document_symbols(document)
     return *found, [(to_text(part.module), list(nodes(part.module))) for part in document.modules]
 
 
@@ -142,7 +142,7 @@ def edited_at_random(texts: Sequence[str], seed: int, edits: int = 12) -> int:
     document = Document("file:///m.hlo", chance.choice(texts))
     for version in range(1, edits + 1):
         changes = [random_change(document, chance)]
-        document = document.changed(changes, version)
+        document = document.apply_changes(changes, version)
         if chance.random() < 0.3:
             # The next edit arrives before the text has been parsed.
             ask_view(document, chance)

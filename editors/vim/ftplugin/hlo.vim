@@ -12,7 +12,7 @@ function! s:Format(...) abort
   let l:command = 'hlotool fmt -q ' . join(a:000) . ' --stdin-filename ' . shellescape(expand('%:p')) . ' - 2> ' . shellescape(l:errors)
   let l:after = systemlist(l:command, l:before + [''])
   if v:shell_error
-    echohl WarningMsg | echomsg 'hlotool fmt failed, the buffer is unchanged; see :make' | echohl None
+    echohl WarningMsg | echomsg 'hlotool fmt failed and the buffer is unchanged; see :make' | echohl None
   elseif l:after !=# l:before
     call setline(1, l:after)
     call deletebufline('%', len(l:after) + 1, '$')

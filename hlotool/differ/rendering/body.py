@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from hlotool.differ.rendering.columns import Columns
-from hlotool.differ.rendering.highlight import Interval, changed_parts, fitted, is_similar
-from hlotool.differ.rendering.notes import SIDE_ISSUES, listed
-from hlotool.differ.rendering.report import Entry, Group, Report, Section, rolled_up
+from hlotool.differ.rendering.highlight import Interval, changed_parts, fit_line, is_similar
+from hlotool.differ.rendering.notes import SIDE_ISSUES, name_list
+from hlotool.differ.rendering.report import Entry, Group, Report, Section, roll_up
 from hlotool.differ.rendering.rows import Layout, Row, Span
 from hlotool.differ.rendering.summary import count_of, opcode_list
 from hlotool.opdefs.traits import STRUCTURAL
@@ -25,7 +25,7 @@ _MAX_ONE_SIDED_GROUPS = 3
 
 
 def section_rows(report: Report, layout: Layout) -> Iterator[Iterator[Row]]:
-    """Yields the rows of each section; long sections are shortened unless `show_all` is set."""
+    """Yields the rows of each section; unless `layout.show_all`, long sections are shortened."""
     return _Body(report, layout).blocks()
 
 
@@ -35,12 +35,12 @@ def entry_rows(report: Report, entry: Entry, width: int) -> Iterator[Row]:
     old, new = report.pair_lines(entry)
     parts: tuple[list[Interval], list[Interval]] = ([], [])
     if old and new:
-        parts = changed_parts(old, new, report.renamed(entry))
+        parts = changed_parts(old, new, report.renames(entry))
     is_strong = is_similar(old, new, parts)
     if old:
-        yield _marked("-", *fitted(old, parts[0], available), is_strong=is_strong)
+        yield _mark("-", *fit_line(old, parts[0], available), is_strong=is_strong)
     if new:
-        yield _marked("+" if old or entry.left < 0 else "~", *fitted(new, parts[1], available), is_strong=is_strong)
+        yield _mark("+" if old or entry.left < 0 else "~", *fit_line(new, parts[1], available), is_strong=is_strong)
 
 
 class _Body:
@@ -54,10 +54,10 @@ class _Body:
         report, show_all = self.report, self.layout.show_all
         sections = [section for section in report.sections if show_all or not section.is_one_sided]
         side_issues = self._counted_only(sections)
-        sections = [_without(section, side_issues) for section in self._ordered(sections)]
+        sections = [_without_groups(section, side_issues) for section in self._ordered(sections)]
         sections = [section for section in sections if section.groups or section.has_new_root]
         left_out: list[Section] = []
-        for section, similar in rolled_up(sections) if not show_all else [(section, []) for section in sections]:
+        for section, similar in roll_up(sections) if not show_all else [(section, []) for section in sections]:
             if self.available > 0 or show_all:
                 yield self._section(section, similar)
             else:
@@ -74,8 +74,8 @@ class _Body:
     def _counted_only(self, sections: Sequence[Section]) -> list[Group]:
         """Returns the changes to summarize in one line per kind.
 
-        These are the changes that do not affect the computed values, provided that other changes
-        do.
+        These are the changes that do not affect the computed values. There are none if no other
+        changes exist.
         """
         if self.layout.show_all or all(section.is_side_issue for section in self.report.sections):
             return []
@@ -111,8 +111,8 @@ class _Body:
         else:
             yield from (row for group in section.groups for row in self._group(group))
         if similar:
-            names = listed([report.title(other.left, other.right) for other in similar], _MAX_NAMES)
-            yield Row(".", f"  ... and the same in {count_of(len(similar), 'other computation')}: {names}")
+            names = name_list([report.title(other.left, other.right) for other in similar], _MAX_NAMES)
+            yield Row(".", f"  ... and the same changes in {count_of(len(similar), 'other computation')}: {names}")
 
     def _summarized(self, groups: Sequence[Group]) -> Iterator[Row]:
         """Yields the rows of as many groups as fit, with summary lines for the other groups."""
@@ -140,7 +140,7 @@ class _Body:
         entries, report = group.entries, self.report
         if _is_line(group) and not self.layout.show_all:
             what = "moved, otherwise unchanged" if group.pattern == "moved" else "rescheduled"
-            names = listed([report.name(entry.right) for entry in entries], _MAX_NAMES)
+            names = name_list([report.name(entry.right) for entry in entries], _MAX_NAMES)
             yield Row("~", f"  ~ {count_of(len(entries), 'instruction')} {what}: {names}")
             self.available -= 1
             return
@@ -159,7 +159,7 @@ class _Body:
     def _rest(self, group: Group, number: int) -> Iterator[Row]:
         entries = group.entries[number:]
         if entries:
-            names = listed([self.report.names(entry) for entry in entries[:_MAX_NAMES]], _MAX_NAMES)
+            names = name_list([self.report.names(entry) for entry in entries[:_MAX_NAMES]], _MAX_NAMES)
             rest = ", ..." if len(entries) > _MAX_NAMES else ""
             yield Row(".", f"    ... and {len(entries):,} more like this: {names}{rest}")
 
@@ -226,7 +226,7 @@ class _Body:
         else:
             yield from entry_rows(report, entry, width)
         notes = report.entry_notes(entry, is_brief=not self.layout.show_all)
-        yield from (Row(" ", f"      {note}") for note in _filled(notes, width))
+        yield from (Row(" ", f"      {note}") for note in _fill(notes, width))
 
     # ---- summaries ------------------------------------------------------------------------------
 
@@ -259,7 +259,7 @@ class _Body:
         for section in sections[:number]:
             computation = max(section.left, section.right)
             callers = [f"{graph.nodes[node].name} in {graph.computations[graph.home[node]].name}" for node in graph.callers[computation]]
-            called = f", called by {listed(callers, 2)}" if callers else ""
+            called = f", called by {name_list(callers, 2)}" if callers else ""
             yield Row(mark, f"  {mark} {report.title(section.left, section.right)}: {count_of(section.size, 'instruction')}{called}")
         if len(sections) > number:
             rest = sections[number:]
@@ -268,20 +268,20 @@ class _Body:
 
 
 def _is_line(group: Group) -> bool:
-    """Returns whether a group is shown in one line, because its instructions have only moved."""
+    """Returns whether a group is shown in one line: its instructions were moved or rescheduled."""
     return group.pattern in ("moved", "schedule")
 
 
-def _without(section: Section, groups: Sequence[Group]) -> Section:
+def _without_groups(section: Section, groups: Sequence[Group]) -> Section:
     gone = {id(group) for group in groups}
     return section._replace(groups=[group for group in section.groups if id(group) not in gone])
 
 
-def _marked(mark: str, text: str, parts: Sequence[Interval], *, is_strong: bool) -> Row:
+def _mark(mark: str, text: str, parts: Sequence[Interval], *, is_strong: bool) -> Row:
     return Row(mark, f"  {mark} {text}", tuple(Span(start + 4, end + 4, mark, is_strong) for start, end in parts) if is_strong else ())
 
 
-def _filled(notes: Sequence[str], width: int) -> Iterator[str]:
+def _fill(notes: Sequence[str], width: int) -> Iterator[str]:
     """Yields lines of notes, with several notes per line if they fit."""
     line = ""
     for note in notes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hlotool.differ.rendering.highlight import Interval, changed_parts, cut, fitted, is_similar
+from hlotool.differ.rendering.highlight import Interval, changed_parts, cut, fit_line, is_similar
 from hlotool.differ.rendering.report import Entry, Report
 from hlotool.differ.rendering.rows import Row, Span
 
@@ -13,7 +13,7 @@ __all__ = ["Columns"]
 _MARGIN = 2
 _GUTTER = 3
 # Narrower columns would show too little.
-_NARROWEST = 24
+_MIN_COLUMN_WIDTH = 24
 
 
 class Columns:
@@ -25,7 +25,7 @@ class Columns:
 
     def __init__(self, report: Report, width: int) -> None:
         self._report = report
-        self._available = max(_NARROWEST, (width - _MARGIN - _GUTTER) // 2) if width else 0
+        self._available = max(_MIN_COLUMN_WIDTH, (width - _MARGIN - _GUTTER) // 2) if width else 0
 
     def of(self, entry: Entry) -> Row:
         """Returns the row of a difference."""
@@ -33,9 +33,9 @@ class Columns:
         old, new = (report.lines.of(node, entry.kinds) if node >= 0 else "" for node in (entry.left, entry.right))
         parts: tuple[list[Interval], list[Interval]] = ([], [])
         if old and new:
-            parts = changed_parts(old, new, report.renamed(entry))
+            parts = changed_parts(old, new, report.renames(entry))
         gutter = "<" if entry.right < 0 else ">" if entry.left < 0 else "~" if report.is_one_line(entry) else "|"
-        left, right = (fitted(text, intervals, self._available) for text, intervals in ((old, parts[0]), (new, parts[1])))
+        left, right = (fit_line(text, intervals, self._available) for text, intervals in ((old, parts[0]), (new, parts[1])))
         return self._row(gutter, left, right, is_strong=is_similar(old, new, parts))
 
     def context(self, left: int, right: int) -> Row:
@@ -56,7 +56,7 @@ class Columns:
 
 
 def _spans(text: str, parts: Sequence[Interval], start: int, mark: str) -> list[Span]:
-    """Returns the spans of a line that begins at column `start`; the given parts are strong."""
+    """Returns the spans of a line that begins at column `start`; the given parts are highlighted."""
     spans, last = [], 0
     for a, b in parts:
         spans += [Span(start + last, start + a, mark), Span(start + a, start + b, mark, is_strong=True)]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
-__all__ = ["Interval", "changed_parts", "cut", "fitted", "is_similar"]
+__all__ = ["Interval", "changed_parts", "cut", "fit_line", "is_similar"]
 
 Interval = tuple[int, int]
 """The start and the end of a part of a line."""
@@ -30,7 +30,7 @@ def cut(text: str, available: int) -> str:
     return text if not available or len(text) <= available else text[: max(0, available - len(_CUT))] + _CUT
 
 
-# ---- what differs ------------------------------------------------------------------------------
+# ---- differences -------------------------------------------------------------------------------
 
 
 def changed_parts(old: str, new: str, renamed: Mapping[str, str] | None = None) -> tuple[list[Interval], list[Interval]]:
@@ -43,7 +43,7 @@ def changed_parts(old: str, new: str, renamed: Mapping[str, str] | None = None) 
     keys = [(renamed or {}).get(token, token) if not _is_opcode(old, end) else token for token, _, end in first]
     others = [token for token, _, _ in second]
     parts: tuple[list[Interval], list[Interval]] = ([], [])
-    for a, b, c, d in _replaced(keys, others):
+    for a, b, c, d in _replacements(keys, others):
         if b - a == d - c == 1:
             _add_words(old, new, first[a][1:], second[c][1:], parts)
             continue
@@ -66,7 +66,7 @@ def _is_opcode(text: str, end: int) -> bool:
     return text.startswith("(", end)
 
 
-def _replaced(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
+def _replacements(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
     """Yields `a, b, c, d` for each replacement of first[a:b] with second[c:d]."""
     start, tail = _equal_ends(first, second)
     a, b = first[start : len(first) - tail], second[start : len(second) - tail]
@@ -109,33 +109,33 @@ def _add(intervals: list[Interval], start: int, end: int) -> None:
 # ---- cutting -----------------------------------------------------------------------------------
 
 
-def fitted(text: str, parts: Sequence[Interval], available: int) -> tuple[str, list[Interval]]:
+def fit_line(text: str, parts: Sequence[Interval], available: int) -> tuple[str, list[Interval]]:
     """Shortens a line to at most `available` characters.
 
     Keeps the beginning and the first of `parts`. Returns the line and the new positions of the
     parts.
 
-    >>> fitted("r = f32[] f(a, b, c, d, e, x, g, h)", [(27, 28)], 24)
+    >>> fit_line("r = f32[] f(a, b, c, d, e, x, g, h)", [(27, 28)], 24)
     ('r = f32[..., e, x, g, h)', [(16, 17)])
     """
     if not available or len(text) <= available:
         return text, list(parts)
     shape = _TUPLE_SHAPE.search(text)
-    if shape is not None and _is_hidden(shape.span(1), parts, available):
+    if shape is not None and _can_shorten(shape.span(1), parts, available):
         start, end = shape.start(1) + max(_MIN_SHAPE, min(_SHORT_SHAPE, available // 3 - shape.start(1) - len(_CUT))), shape.end(1)
-        text, parts = _joined(text, [(0, start), (end, len(text))], parts)
+        text, parts = _join(text, [(0, start), (end, len(text))], parts)
         if len(text) <= available:
             return text, list(parts)
-    return _joined(text, _kept(text, parts, available), parts)
+    return _join(text, _kept_intervals(text, parts, available), parts)
 
 
-def _is_hidden(shape: Interval, parts: Sequence[Interval], available: int) -> bool:
-    """Returns whether to shorten a tuple shape, because it is long and contains no difference."""
+def _can_shorten(shape: Interval, parts: Sequence[Interval], available: int) -> bool:
+    """Returns whether a tuple shape may be shortened: it is long and contains no difference."""
     return shape[1] - shape[0] > max(_SHORT_SHAPE, available // 3) and not any(start < shape[1] and shape[0] < end for start, end in parts)
 
 
-def _kept(text: str, parts: Sequence[Interval], available: int) -> list[Interval]:
-    """Returns the intervals of a line to keep: its start, and one at the first distant part.
+def _kept_intervals(text: str, parts: Sequence[Interval], available: int) -> list[Interval]:
+    """Returns the intervals of a line to keep: its start and, if needed, the first distant part.
 
     Together with `...` for the rest, the intervals fill `available` characters.
     """
@@ -153,7 +153,7 @@ def _kept(text: str, parts: Sequence[Interval], available: int) -> list[Interval
     return [(0, head), (start, start + length)]
 
 
-def _joined(text: str, kept: Sequence[Interval], parts: Sequence[Interval]) -> tuple[str, list[Interval]]:
+def _join(text: str, kept: Sequence[Interval], parts: Sequence[Interval]) -> tuple[str, list[Interval]]:
     """Joins intervals of a line with `...`; returns the result and the parts' new positions."""
     pieces: list[str] = []
     moved: list[Interval] = []

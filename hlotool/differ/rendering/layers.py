@@ -11,7 +11,7 @@ from hlotool.differ.delta import Delta
 __all__ = ["Layers", "layers"]
 
 # A shorter repeated part is an expression rather than a layer.
-_SHORTEST = 4
+_MIN_LAYER_SIZE = 4
 
 
 class Layers(NamedTuple):
@@ -60,7 +60,7 @@ def layers(delta: Delta) -> Layers | None:
     part = structures[first : first + length]
     period = _period(part)
     starts = _occurrences(structures, part[:period])
-    if period < _SHORTEST or len(starts) <= length // period:
+    if period < _MIN_LAYER_SIZE or len(starts) <= length // period:
         return None
     repeated = sum(len(run) for run in runs if len(_occurrences(structures, structures[run.start : run.stop])) > 1 or run is runs[0])
     if 2 * repeated < sum(map(len, runs)):
@@ -80,7 +80,7 @@ def _runs(positions: Sequence[int]) -> list[range]:
 
 
 def _period(part: Sequence[int]) -> int:
-    """Returns the length of the shortest sequence whose repetition gives `part`."""
+    """Returns the length of the shortest sequence whose repetition yields `part`."""
     return next(n for n in range(1, len(part) + 1) if len(part) % n == 0 and part[n:] == part[:-n])
 
 

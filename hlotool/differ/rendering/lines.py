@@ -13,7 +13,7 @@ __all__ = ["Lines"]
 
 
 class Lines:
-    """Prints instructions of a graph, without metadata and backend configurations.
+    """Printer of the instructions of a graph, without metadata and backend configurations.
 
     Layouts and frontend attributes are printed only if they have changed.
     """

@@ -15,7 +15,7 @@ from hlotool.errors import visible
 __all__ = ["details", "listing", "markdown"]
 
 # A comment on GitHub has at most 65,536 characters.
-_LONGEST = 60_000
+_MAX_LENGTH = 60_000
 _MAX_OPCODES = 10
 _WIDTH = 160
 # A `|` that is not escaped.
@@ -37,17 +37,17 @@ def markdown(report: Report, left: str, right: str) -> str:
         rows = [row for row in (*amounts(delta), *opcode_changes(delta)[:_MAX_OPCODES]) if row.left != row.right]
         if rows:
             pieces.append(_table(("", "before", "after", "change"), [(_plain(row.name), *row.texts) for row in rows]))
-        pieces += _details(report, _LONGEST - sum(map(len, pieces)))
+        pieces += _details(report, _MAX_LENGTH - sum(map(len, pieces)))
     return "\n".join(pieces)
 
 
-def details(report: Report, available: int = _LONGEST // 4) -> str:
+def details(report: Report, available: int = _MAX_LENGTH // 4) -> str:
     """Returns the collapsed differences of each computation, without the summary and the tables."""
     return "\n".join(_details(report, available))
 
 
 def listing(title: str, sentence: str, table: Sequence[Sequence[str]], blocks: Sequence[tuple[str, str]]) -> str:
-    """Renders the differences of many modules: a sentence, a table, and a collapsed block for each.
+    """Renders the differences of many modules: a sentence, a table, and a collapsed block each.
 
     The first row of the table contains the names of the columns.
 
@@ -61,7 +61,7 @@ def listing(title: str, sentence: str, table: Sequence[Sequence[str]], blocks: S
     | m.hlo | 1 inserted (abs) |
     """
     pieces = [f"### {_plain(title)}\n\n{_plain(sentence or 'No differences.')}\n"]
-    available = _LONGEST - len(pieces[0])
+    available = _MAX_LENGTH - len(pieces[0])
     rows: list[list[str]] = []
     for line in table:
         rows.append([_plain(cell) for cell in line])

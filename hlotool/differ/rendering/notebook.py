@@ -9,6 +9,7 @@ from itertools import islice
 from hlotool.differ.delta import Delta
 from hlotool.differ.rendering.report import report_of
 from hlotool.differ.rendering.rows import Layout, Row
+from hlotool.differ.rendering.summary import count_of
 from hlotool.differ.rendering.text import text_rows
 from hlotool.errors import visible
 
@@ -52,7 +53,7 @@ def html_of(delta: Delta) -> str:
     rows = text_rows(report_of(delta), Layout())
     lines = [_line(row) for row in islice(rows, _MAX_ROWS)] or [_NO_DIFFERENCES]
     rest = sum(1 for _ in rows)
-    note = f"\n<i>{rest:,} more lines; print(delta) shows all</i>" if rest else ""
+    note = f"\n<i>{count_of(rest, 'more line')}; use print(delta) to show the whole report</i>" if rest else ""
     body = "\n".join(lines)
     return f'<pre style="line-height: 1.3; overflow-x: auto">{body}{note}</pre>'
 

@@ -10,10 +10,10 @@ from hlotool.differ.rendering.values import (
     arrow,
     configuration_differences,
     constant_difference,
+    difference_lines,
     leaf_differences,
     mapping_differences,
     metadata_differences,
-    shown,
 )
 from hlotool.ir.model import Module
 from hlotool.opdefs.codecs.base import WriteStyle
@@ -23,7 +23,7 @@ from hlotool.shapes.metadata import decode_metadata
 from hlotool.shapes.values import Raw
 from hlotool.text.print.stack_frames import innermost_location
 
-__all__ = ["ASIDES", "INVISIBLE", "SIDE_ISSUES", "Notes", "listed"]
+__all__ = ["ASIDES", "INVISIBLE", "SIDE_ISSUES", "Notes", "name_list"]
 
 SIDE_ISSUES = frozenset({"metadata", "backend_config", "frontend_attributes", "layout", "schedule", "moved", "names", "sharding"})
 """The kinds of changes that do not affect which operation is applied to which operands."""
@@ -38,7 +38,7 @@ _MAX_PARTS = 4
 
 
 class Notes:
-    """Describes the changes in the pairs of a graph."""
+    """Descriptions of the changes in the pairs of a graph."""
 
     def __init__(self, delta: Delta) -> None:
         self._delta = delta
@@ -51,7 +51,7 @@ class Notes:
         """Yields lines that describe the changes in a pair, given its left node."""
         for change in changes:
             kind = change["kind"]
-            describe = _DESCRIBED.get(kind)
+            describe = _DESCRIBERS.get(kind)
             if describe is not None:
                 yield from describe(self, left, change)
             else:
@@ -61,7 +61,7 @@ class Notes:
         graph, kind = self._graph, change["kind"]
         differences = leaf_differences(graph.nodes[left].shape, graph.nodes[self._partner[left]].shape, kind)
         word = kind.replace("_", " ")
-        for text in shown(differences, _MAX_PARTS):
+        for text in difference_lines(differences, _MAX_PARTS):
             yield f"{word}: {text}"
 
     def _operands(self, left: int, change: Change) -> Iterator[str]:
@@ -83,7 +83,7 @@ class Notes:
         kept = {self._partner[node] for node in first}
         lost = [nodes[node].name for node in first if self._partner[node] not in second]
         gained = [nodes[node].name for node in second if node not in kept]
-        parts = [f"{word} {listed(names)}" for word, names in (("without", lost), ("with", gained)) if names]
+        parts = [f"{word} {name_list(names)}" for word, names in (("without", lost), ("with", gained)) if names]
         return f" ({', '.join(parts)})" if parts else ""
 
     def _old_name(self, node: int, user: int) -> str:
@@ -108,7 +108,7 @@ class Notes:
 
     def _called(self, left: int, change: Change) -> Iterator[str]:
         graph, name = self._graph, change["key"]
-        texts = [listed([graph.computations[c].name for c in graph.calls.get(node, {}).get(name, ())]) for node in (left, self._partner[left])]
+        texts = [name_list([graph.computations[c].name for c in graph.calls.get(node, {}).get(name, ())]) for node in (left, self._partner[left])]
         yield f"{name}: another computation, {arrow(*texts)}"
 
     def _constants(self, left: int, change: Change) -> Iterator[str]:
@@ -117,7 +117,7 @@ class Notes:
 
     def _metadata(self, left: int, change: Change) -> Iterator[str]:
         differences = metadata_differences(change["old"], change["new"])
-        for text in shown(differences, _MAX_PARTS):
+        for text in difference_lines(differences, _MAX_PARTS):
             yield f"metadata: {text}"
         locations = self._location(self._delta.left, change["old"]), self._location(self._delta.right, change["new"])
         if locations[0] != locations[1]:
@@ -133,18 +133,18 @@ class Notes:
         return None if frame is None else f"{frame[0]}:{frame[1].line}"
 
     def _configuration(self, left: int, change: Change) -> Iterator[str]:
-        for text in shown(configuration_differences(change["old"], change["new"]), _MAX_PARTS):
+        for text in difference_lines(configuration_differences(change["old"], change["new"]), _MAX_PARTS):
             yield f"backend_config: {text}"
 
     def _frontend(self, left: int, change: Change) -> Iterator[str]:
         nodes, name = self._graph.nodes, change["kind"]
         attributes = (nodes[node].attributes.get(name) or {} for node in (left, self._partner[left]))
-        for text in shown(mapping_differences(*attributes), _MAX_PARTS):
+        for text in difference_lines(mapping_differences(*attributes), _MAX_PARTS):
             yield f"{name}: {text}"
 
     def _control(self, left: int, change: Change) -> Iterator[str]:
         graph = self._graph
-        texts = [listed([graph.nodes[y].name for y in graph.control[node]]) or "none" for node in (left, self._partner[left])]
+        texts = [name_list([graph.nodes[y].name for y in graph.control[node]]) or "none" for node in (left, self._partner[left])]
         yield f"control predecessors: {arrow(*texts)}"
 
     def _moved(self, left: int, change: Change) -> Iterator[str]:
@@ -156,12 +156,12 @@ class Notes:
         positions = [node - graph.members[graph.home[node]].start for node in (left, self._partner[left])]
         yield f"schedule: position {arrow(*positions)}"
 
-    def use(self, node: int) -> str:
+    def describe_users(self, node: int) -> str:
         """Returns a description of the users of an instruction."""
         graph = self._graph
         users = list(dict.fromkeys(graph.nodes[user].name for _, user in graph.users[node]))
         if users:
-            return f"used by {listed(users)}"
+            return f"used by {name_list(users)}"
         return "the root" if graph.roots[graph.home[node]] == node else "unused"
 
     def of_header(self, change: Change) -> Iterator[str]:
@@ -170,7 +170,9 @@ class Notes:
         if change["kind"] == "layout":
             yield f"{name}: different layouts"
         elif name == "frontend_attributes":
-            yield from (f"{name}: {text}" for text in shown(mapping_differences(*(m.attributes.get(name) or {} for m in modules)), _MAX_PARTS))
+            yield from (
+                f"{name}: {text}" for text in difference_lines(mapping_differences(*(m.attributes.get(name) or {} for m in modules)), _MAX_PARTS)
+            )
         else:
             yield f"{name}: {arrow(*(_header_text(module, name) for module in modules))}"
 
@@ -226,7 +228,7 @@ class Notes:
         return _HEADLINES.get(kind) or str(kind)
 
 
-_DESCRIBED: dict[str, Callable[[Notes, int, Change], Iterator[str]]] = {
+_DESCRIBERS: dict[str, Callable[[Notes, int, Change], Iterator[str]]] = {
     "attributes": Notes._attributes,
     "backend_config": Notes._configuration,
     "called": Notes._called,
@@ -247,10 +249,10 @@ _DESCRIBED: dict[str, Callable[[Notes, int, Change], Iterator[str]]] = {
 _HEADLINES = {"commuted": "operands exchanged", "constants": "value", "control": "control predecessors"}
 
 
-def listed(names: Sequence[str], most: int = _MAX_PARTS) -> str:
-    """Returns the first few names, and the number of those omitted.
+def name_list(names: Sequence[str], most: int = _MAX_PARTS) -> str:
+    """Returns the first few names, and the number of omitted names.
 
-    >>> listed(["a", "b", "c"], 2)
+    >>> name_list(["a", "b", "c"], 2)
     'a, b, ... (1 more)'
     """
     rest = f", ... ({len(names) - most} more)" if len(names) > most else ""

@@ -11,16 +11,16 @@ from string import Template
 from typing import Any
 
 from hlotool.differ.categories import CATEGORIES
-from hlotool.differ.rendering.highlight import changed_parts, cut, fitted, is_similar
+from hlotool.differ.rendering.highlight import changed_parts, cut, fit_line, is_similar
 from hlotool.differ.rendering.notes import ASIDES, INVISIBLE
-from hlotool.differ.rendering.report import Entry, Report, Section, rolled_up
+from hlotool.differ.rendering.report import Entry, Report, Section, roll_up
 from hlotool.differ.rendering.statistics import Amount, amounts, opcode_lists
 from hlotool.differ.rendering.summary import region_sentences, summary
 from hlotool.errors import visible
 
 __all__ = ["page"]
 
-# Longer lines are shortened to their beginning and the differences.
+# Longer lines are shortened; their beginning and their first difference remain.
 _MAX_LINE_LENGTH = 1_000
 _MAX_REGIONS = 8
 # If there are more instructions than this, the page does not contain both modules, because it would
@@ -127,7 +127,7 @@ class _Data:
         if report.is_long:
             sections.sort(key=lambda section: (section.is_one_sided, (section.left, section.right) != entries, -section.size))
         documents: list[dict[str, Any]] = []
-        for section, similar in rolled_up(sections):
+        for section, similar in roll_up(sections):
             first = len(documents)
             documents.append(self._section(section, lines))
             documents[first]["similar"] = list(range(first + 1, first + 1 + len(similar)))
@@ -149,8 +149,8 @@ class _Data:
         if entry.left < 0 or entry.right < 0 or report.is_one_line(entry):
             return row
         old, new = (report.lines.of(node, entry.kinds) for node in (entry.left, entry.right))
-        parts = changed_parts(old, new, report.renamed(entry))
+        parts = changed_parts(old, new, report.renames(entry))
         is_strong = is_similar(old, new, parts)
-        (old, old_parts), (new, new_parts) = (fitted(text, intervals, _MAX_LINE_LENGTH) for text, intervals in zip((old, new), parts, strict=True))
+        (old, old_parts), (new, new_parts) = (fit_line(text, intervals, _MAX_LINE_LENGTH) for text, intervals in zip((old, new), parts, strict=True))
         own = [0 if text == lines[node] else text for text, node in ((old, entry.left), (new, entry.right))]
         return [*row, *own, *((old_parts, new_parts) if is_strong else ())]

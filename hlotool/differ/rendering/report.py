@@ -12,12 +12,12 @@ from hlotool.differ.regions import regions
 from hlotool.differ.rendering.lines import Lines
 from hlotool.differ.rendering.notes import ASIDES, INVISIBLE, SIDE_ISSUES, Notes
 
-__all__ = ["Entry", "Group", "Report", "Section", "report_of", "rolled_up"]
+__all__ = ["Entry", "Group", "Report", "Section", "report_of", "roll_up"]
 
 
 # If there are more groups of differences than this, they do not fit on a screen, and a reader needs
 # an overview before the details.
-_SHORT = 20
+_MAX_SHORT_GROUPS = 20
 
 
 class Entry(NamedTuple):
@@ -57,7 +57,7 @@ class Group(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """`-` or `+` for instructions that only one module has, and `~` otherwise."""
+        """`-` or `+` for instructions that only one module has, `~` for pairs."""
         return "+" if self.entries[0].left < 0 else "-" if self.entries[0].right < 0 else "~"
 
 
@@ -117,7 +117,7 @@ class Report(NamedTuple):
         """Returns the names of a pair, as one name if they are equal, or a single name."""
         return " -> ".join(dict.fromkeys(self.name(node) for node in (entry.left, entry.right) if node >= 0))
 
-    def renamed(self, entry: Entry) -> dict[str, str]:
+    def renames(self, entry: Entry) -> dict[str, str]:
         """Maps the old names in the line of a pair to their new names."""
         delta = self.delta
         graph, partner = delta.graph, delta.pairs.partner
@@ -142,11 +142,11 @@ class Report(NamedTuple):
     def entry_notes(self, entry: Entry, *, is_brief: bool = False) -> list[str]:
         """Returns the notes on an entry: a line for each change, or a line about the users.
 
-        With `is_brief`, changes that matter little beside other changes are mentioned without
+        With `is_brief`, changes that matter little next to other changes are mentioned without
         details.
         """
         if entry.left < 0 or entry.right < 0:
-            return [self.notes.use(max(entry.left, entry.right))]
+            return [self.notes.describe_users(max(entry.left, entry.right))]
         changes = entry.changes
         if not is_brief or SIDE_ISSUES.issuperset(entry.kinds):
             return list(self.notes.of(entry.left, changes))
@@ -156,13 +156,13 @@ class Report(NamedTuple):
 
 
 def report_of(delta: Delta) -> Report:
-    """Returns the report of a difference, without ignored changes."""
+    """Returns the report of a difference, excluding ignored changes."""
     notes = Notes(delta)
     rows = regions(delta.graph, delta.pairs) if delta.categories else []
     sections = list(_sections(delta, notes))
     both_sided = [section for section in sections if not section.is_one_sided]
-    number = sum(not group.is_side_issue for section, _ in rolled_up(both_sided) for group in section.groups)
-    return Report(delta, Lines(delta), notes, delta.header, rows, sections, number > _SHORT)
+    number = sum(not group.is_side_issue for section, _ in roll_up(both_sided) for group in section.groups)
+    return Report(delta, Lines(delta), notes, delta.header, rows, sections, number > _MAX_SHORT_GROUPS)
 
 
 def _sections(delta: Delta, notes: Notes) -> Iterator[Section]:
@@ -216,7 +216,7 @@ def _groups(entries: Sequence[Entry], notes: Notes, delta: Delta) -> list[Group]
     return sorted(groups.values(), key=lambda group: group.is_side_issue)
 
 
-def rolled_up(sections: Sequence[Section]) -> list[tuple[Section, list[Section]]]:
+def roll_up(sections: Sequence[Section]) -> list[tuple[Section, list[Section]]]:
     """Groups each section with the later sections that have the same differences."""
     kept: dict[Hashable, tuple[Section, list[Section]]] = {}
     for section in sections:

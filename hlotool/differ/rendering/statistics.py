@@ -48,7 +48,7 @@ class Amount(NamedTuple):
     name: str
     left: int
     right: int
-    written: Callable[[int], str] = _number
+    formatted: Callable[[int], str] = _number
 
     @property
     def texts(self) -> tuple[str, str, str]:
@@ -60,7 +60,7 @@ class Amount(NamedTuple):
         ('2 KiB', '3 KiB', '+1 KiB')
         """
         change = self.right - self.left
-        return self.written(self.left), self.written(self.right), ("-" if change < 0 else "+") + self.written(abs(change))
+        return self.formatted(self.left), self.formatted(self.right), ("-" if change < 0 else "+") + self.formatted(abs(change))
 
 
 def amounts(delta: Delta) -> list[Amount]:
@@ -80,10 +80,10 @@ def amounts(delta: Delta) -> list[Amount]:
         Amount(f"transcendentals{where}", costs[0].transcendentals, costs[1].transcendentals, _rounded),
         Amount(f"bytes accessed{where}", costs[0].bytes_accessed, costs[1].bytes_accessed, format_bytes),
         _amount("collectives", delta, lambda module: sum(1 for _ in _collective_sizes(module))),
-        _amount("data in collectives", delta, lambda module: sum(_collective_sizes(module)))._replace(written=format_bytes),
+        _amount("data in collectives", delta, lambda module: sum(_collective_sizes(module)))._replace(formatted=format_bytes),
     ]
     if delta.left.is_scheduled and delta.right.is_scheduled:
-        rows.append(_amount("peak memory", delta, lambda module: peak_memory(module).bytes)._replace(written=format_bytes))
+        rows.append(_amount("peak memory", delta, lambda module: peak_memory(module).bytes)._replace(formatted=format_bytes))
     return [row for row in rows if row.left or row.right]
 
 

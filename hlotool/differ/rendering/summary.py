@@ -22,7 +22,7 @@ _MAX_IN_NUMBERS = 2
 _MAX_REGIONS = 3
 _MAX_NAMES = 3
 # A sentence with more characters than this is replaced with a less detailed one.
-_LONGEST = 180
+_MAX_LENGTH = 180
 # The kinds of changes in an instruction whose shape is sharded.
 _RESIZED = frozenset({"operands", "shape"})
 _WORDS = {
@@ -62,18 +62,18 @@ def summary(report: Report, *, mentions_minor: bool = True, is_brief: bool = Fal
     # The regions already explain the moved instructions.
     reported = {"moved"} if report.regions else set()
     side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - reported]
-    sharded, resharded = _sharded(report)
+    sharded, resharded = _describe_sharding(report)
     whole = [*_layers(report), *sharded]
-    clauses = [*_changed(report, resharded), *([] if layers(delta) else _one_sided(report, resharded)), *_others(report)]
+    clauses = [*_describe_changes(report, resharded), *([] if layers(delta) else _one_sided(report, resharded)), *_others(report)]
     clauses = [*whole, *_regions(report), *clauses] if is_brief else [*whole, *clauses, *_regions(report)]
     if not clauses:
-        return f"equal except for {_joined(side_issues)}" if side_issues else ""
+        return f"equal except for {_join(side_issues)}" if side_issues else ""
     if not mentions_minor:
         side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - reported - MINOR]
     sentence = ", ".join(map(" ".join, clauses))
-    if is_brief or len(sentence) <= _LONGEST:
-        return sentence + (f"; the rest differs only in {_joined(side_issues)}" if side_issues else "")
-    return "; ".join([*(" ".join(clause) for clause in whole), _in_numbers(report)]) + (f"; also {_joined(side_issues)}" if side_issues else "")
+    if is_brief or len(sentence) <= _MAX_LENGTH:
+        return sentence + (f"; the rest differs only in {_join(side_issues)}" if side_issues else "")
+    return "; ".join([*(" ".join(clause) for clause in whole), _in_numbers(report)]) + (f"; also {_join(side_issues)}" if side_issues else "")
 
 
 def _in_numbers(report: Report) -> str:
@@ -84,19 +84,19 @@ def _in_numbers(report: Report) -> str:
     same = before - len(delta.deleted) - changed
     title = "largely rewritten: " if 2 * same <= min(before, after) else ""
     rest = ", ".join(clause[0] for clause in (*_others(report), *_regions(report)))
-    # Layers and shards have already been described completely.
-    is_said = bool(_layers(report) or _sharded(report)[0])
-    how = "" if is_said else "".join(clause[1] for clause in _changed(report, most=_MAX_IN_NUMBERS))
+    # The sentence already describes layers and shards completely.
+    is_said = bool(_layers(report) or _describe_sharding(report)[0])
+    how = "" if is_said else "".join(clause[1] for clause in _describe_changes(report, most=_MAX_IN_NUMBERS))
     nodes = delta.graph.nodes
     deleted, inserted = ("" if is_said else opcode_list((nodes[x] for x in found), _MAX_IN_NUMBERS) for found in (delta.deleted, delta.inserted))
     return (
-        f"{title}{same:,} of {count_of(before, 'instruction')} unchanged; {_detailed(f'{changed:,} changed', how)}, "
-        f"{_detailed(f'{len(delta.deleted):,} deleted', deleted)}, "
-        f"{_detailed(f'{len(delta.inserted):,} inserted', inserted)}, now {after:,} in total" + (f"; {rest}" if rest else "")
+        f"{title}{same:,} of {count_of(before, 'instruction')} unchanged; {_with_details(f'{changed:,} changed', how)}, "
+        f"{_with_details(f'{len(delta.deleted):,} deleted', deleted)}, "
+        f"{_with_details(f'{len(delta.inserted):,} inserted', inserted)}, now {after:,} in total" + (f"; {rest}" if rest else "")
     )
 
 
-def _detailed(clause: str, details: str) -> str:
+def _with_details(clause: str, details: str) -> str:
     details = details.removeprefix("(").removesuffix(")")
     return f"{clause} ({details})" if details else clause
 
@@ -114,7 +114,7 @@ def _layers(report: Report) -> list[_Clause]:
     return [(f"{count_of(found.number, 'layer')} {'added' if found.is_added else 'removed'}", f"({count_of(found.size, 'instruction')}) {position}")]
 
 
-def _sharded(report: Report) -> tuple[list[_Clause], set[int]]:
+def _describe_sharding(report: Report) -> tuple[list[_Clause], set[int]]:
     """Describes sharded or unsharded shapes, and the collectives that only one module has.
 
     Also returns the nodes whose changes are described completely.
@@ -152,7 +152,7 @@ def _is_part(shard: Shape, whole: Shape) -> bool:
     return all(0 < a <= b and b % a == 0 for a, b in zip(shard.dimensions, whole.dimensions, strict=True))
 
 
-def _changed(report: Report, named: Collection[int] = (), most: int = _MAX_HEADLINES) -> list[_Clause]:
+def _describe_changes(report: Report, named: Collection[int] = (), most: int = _MAX_HEADLINES) -> list[_Clause]:
     """Describes the changes to what instructions compute, except for the nodes in `named`."""
     headlines: Counter[str] = Counter()
     # New opcodes come first: they are often the cause of changed operands.
@@ -228,7 +228,7 @@ def _regions(report: Report) -> list[_Clause]:
 def region_sentences(report: Report, most: int | None = _MAX_REGIONS) -> list[str]:
     """Returns a sentence for each group of computations with the same origin or destination.
 
-    There are at most `most` sentences for each kind, beginning with those that are about the most
+    There are at most `most + 1` sentences for each kind, beginning with those about the most
     computations. If `most` is None, there is no limit, and each sentence names all its
     computations.
     """
@@ -257,10 +257,10 @@ def _region_sentence(kind: str, position: Sequence[str], names: Sequence[str], m
     """Describes what happened to computations: `f and g inlined into main`."""
     shown = list(names) if most is None or len(names) <= most + 1 else [*names[:most], f"{len(names) - most:,} more"]
     if kind in _INTO:
-        return f"{_joined(shown)} {kind} into {_joined(position)}"
+        return f"{_join(shown)} {kind} into {_join(position)}"
     if kind == "cloned":
-        return f"{_joined(position)} cloned as {_joined(shown)}"
-    return f"{_joined(shown)} {kind} from {_joined(position)}"
+        return f"{_join(position)} cloned as {_join(shown)}"
+    return f"{_join(shown)} {kind} from {_join(position)}"
 
 
 def count_of(number: int, noun: str) -> str:
@@ -272,7 +272,7 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _joined(words: Sequence[str]) -> str:
+def _join(words: Sequence[str]) -> str:
     if len(words) > 1:
         return f"{', '.join(words[:-1])} and {words[-1]}"
     return words[0] if words else "none"

@@ -23,10 +23,10 @@ __all__ = [
     "arrow",
     "configuration_differences",
     "constant_difference",
+    "difference_lines",
     "leaf_differences",
     "mapping_differences",
     "metadata_differences",
-    "shown",
 ]
 
 Difference = tuple[str, str, str]
@@ -203,7 +203,7 @@ def _number(value: Any) -> str:
     return text.removesuffix(".0")
 
 
-def shown(differences: Sequence[Difference], most: int) -> Iterator[str]:
+def difference_lines(differences: Sequence[Difference], most: int) -> Iterator[str]:
     """Yields `where: old -> new` for the first differences, and the number of remaining ones."""
     for where, old, new in differences[:most]:
         yield f"{_short(where)}: {arrow(old, new)}" if where else arrow(old, new)

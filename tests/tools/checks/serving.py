@@ -93,7 +93,7 @@ def _hover(q: Question) -> list[str]:
 
 def _diagnostics(q: Question) -> list[str]:
     lines = []
-    for d in diagnostics.reported(q.document, diagnostics.findings_in(q.document, _CHECKS)):
+    for d in diagnostics.to_diagnostics(q.document, diagnostics.findings_in(q.document, _CHECKS)):
         tags = f" {','.join(tag.name for tag in d.tags)}" if d.tags else ""
         lines.append(f"{_position(q.document, d.range)}: {d.code}{tags} {d.message}".replace("\n", " | "))
         lines += [f"  {_position(q.document, other.location.range)}: {other.message}" for other in d.related_information or ()]
@@ -191,7 +191,7 @@ def _tokens(q: Question) -> list[str]:
 
 
 def _lenses(q: Question) -> list[str]:
-    found = [lens if lens.command else lenses.resolved(q.document, lens) for lens in lenses.lenses(q.document)]
+    found = [lens if lens.command else lenses.resolve(q.document, lens) for lens in lenses.lenses(q.document)]
     return [f"{_position(q.document, lens.range)}: {lens.command.title if lens.command else ''}" for lens in found]
 
 
@@ -204,7 +204,7 @@ def _actions(q: Question) -> list[str]:
     chosen = next((action for action in found if action.title == q.ask), None)
     if chosen is None:
         return [f"there are only: {', '.join(action.title for action in found)}"]
-    return _workspace_edited(q.document, actions.resolved(q.document, chosen, request).edit)
+    return _workspace_edited(q.document, actions.resolve(q.document, chosen, request).edit)
 
 
 def _rename(q: Question) -> list[str]:

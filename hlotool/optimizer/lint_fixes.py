@@ -30,8 +30,8 @@ from hlotool.text.locate.instruction import locate
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.source.part_names import PartName
 from hlotool.text.source.trivia import has_comments, skip_trivia
-from hlotool.verifier.fixes.lints import removed_lines
-from hlotool.verifier.fixing import Faulty
+from hlotool.verifier.fixes.lints import line_removal
+from hlotool.verifier.fixing import FindingContext
 from hlotool.verifier.suppressions import suppressed
 
 __all__ = ["rewrite_edits"]
@@ -43,7 +43,7 @@ _MAX_ELEMENTS = 100
 _NAME = re.compile(r"(?P<before>(?s:.*[\s)}\]])?%?)(?P<name>[^\s%(){}\[\],]+)")
 
 
-def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
+def rewrite_edits(finding: FindingContext, names: Sequence[str]) -> list[Edit]:
     """Returns the edits for the first rewrite that matches the instruction of a finding.
 
     The list is empty if no rewrite matches, or if the rewrite cannot be expressed as edits of the
@@ -52,10 +52,10 @@ def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
     used instead, and the line is removed; if the line has a comment, there are no edits.
     Instructions that become unused are removed, too.
     """
-    x = faulty.instruction
-    if x is None or any(d.severity == "error" for d in faulty.module.diagnostics):
+    x = finding.instruction
+    if x is None or any(d.severity == "error" for d in finding.module.diagnostics):
         return []
-    trial = _trial(faulty.module)
+    trial = _trial(finding.module)
     return trial.edits(trial.copies[x], names)
 
 
@@ -162,7 +162,7 @@ class _Trial:
         If `x` is the root, the other instruction becomes the root. The list is empty if the
         replacement is impossible.
         """
-        edits = list(removed_lines(self.text, x.start, x.end))
+        edits = list(line_removal(self.text, x.start, x.end))
         # In a scheduled module, the root is the last instruction.
         if not edits or not self._has_line(other) or (self.rewriter.is_root(x) and self.context.keeps_layouts):
             return []
@@ -215,7 +215,7 @@ class _Trial:
                 continue
             if self.context.has_effect(y) or not self.context.is_movable(y) or not self._has_line(y) or self.is_suppressed(y.start):
                 continue
-            removal = list(removed_lines(self.text, y.start, y.end))
+            removal = list(line_removal(self.text, y.start, y.end))
             if removal:
                 gone.add(y)
                 edits += removal

@@ -22,7 +22,7 @@ from hlotool.text.parse.parser import parse_source
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.printer import ModulePrinter
 from hlotool.text.source.trivia import skip_trivia
-from hlotool.verifier.fixes.lints import removed_computation
+from hlotool.verifier.fixes.lints import computation_removal
 from hlotool.verifier.fixing import apply_edits
 
 __all__ = ["extract", "inline"]
@@ -153,7 +153,7 @@ class _Lines:
         olds = {new: old for old, new in self.computations.items()}
         for old, new in self.computations.items():
             if new not in kept:
-                removal = list(removed_computation(self.text, old))
+                removal = list(computation_removal(self.text, old))
                 if not removal:
                     raise EditError(f"computation '{old.name}' has comments, or is not on lines of its own")
                 yield from removal

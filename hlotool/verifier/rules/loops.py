@@ -22,9 +22,9 @@ _CALLBACK = "callback"
 def transfers_in_loops(facts: Facts) -> Iterator[Finding]:
     """Loops do not transfer data to or from the host.
 
-    Checks: infeed, outfeed, send and recv to the host, copies to or from host memory and host
-    callbacks, in the body or condition of a while or in computations called by them. Host
-    offloading in a scheduled module is not reported, since the compiler chose it.
+    Checks: the body and condition of a while, and the computations that they call, contain no
+    infeed, outfeed, host callback, send to or recv from the host, or copy to or from host memory.
+    Copies in scheduled modules are not reported, since the compiler chose to offload the data.
     """
     transfers = [
         (computation, x) for computation, x in facts.instructions_where(_may_transfer) if _is_transfer(x, scheduled=facts.module.is_scheduled)
@@ -62,9 +62,8 @@ def _is_on_host(x: Instruction) -> bool:
 def invariants(facts: Facts) -> Iterator[Finding]:
     """A loop does not compute the same value again and again.
 
-    Checks: contractions, reductions, sorts, fusions and the like in the body of a while, if all
-    their operands are computed from constants and elements of the state that the body passes on
-    unchanged.
+    Checks: in the body of a while, no contraction, reduction, sort, fusion or the like is computed
+    only from constants and from elements of the state that the body passes on unchanged.
     """
     for computation in {loop.attributes["body"]: loop for _, loop in facts.instructions_of("while")}:
         kept = set(carried_elements(computation))
@@ -87,8 +86,8 @@ def invariants(facts: Facts) -> Iterator[Finding]:
 def trip_counts(facts: Facts) -> Iterator[Finding]:
     """A loop runs more than once.
 
-    Checks: loops that never run or run only once. The number of iterations is known if the counter
-    starts at a constant, is incremented by a constant, and is compared with a constant.
+    Checks: no loop is known to run never or only once. The number of iterations is known if the
+    counter starts at a constant, is incremented by a constant, and is compared with a constant.
     """
     for computation, x in facts.instructions_of("while"):
         iterations = trip_count(x)
@@ -100,8 +99,7 @@ def trip_counts(facts: Facts) -> Iterator[Finding]:
 def unused_state(facts: Facts) -> Iterator[Finding]:
     """A loop carries only state that it reads or changes.
 
-    Checks: elements of the state that the body passes on unchanged and that neither body nor
-    condition reads.
+    Checks: each element of the state is changed by the body, or read by the body or the condition.
     """
     seen: set[tuple[Computation, Computation]] = set()
     for _, loop in facts.instructions_of("while"):

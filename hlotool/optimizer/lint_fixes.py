@@ -1,6 +1,6 @@
 """Fixes lints by rewriting: applies the rule or pass for a lint to one instruction.
 
-The rewrite is tried on a copy of the module. Its result is expressed as edits of the source text,
+The rewrite is tried on a copy of the module. The result is expressed as edits of the source text,
 so comments and all other lines are preserved.
 """
 
@@ -24,7 +24,7 @@ from hlotool.optimizer.context import Context
 from hlotool.optimizer.passes.cse import equal_instructions
 from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import Rule, all_rules
-from hlotool.optimizer.simplify import adapt, refusal
+from hlotool.optimizer.simplify import adapt, rejection_reason
 from hlotool.text.formatting.spelling import options_like
 from hlotool.text.locate.instruction import locate
 from hlotool.text.print.instruction import InstructionWriter
@@ -59,7 +59,7 @@ def rewrite_edits(finding: FindingContext, names: Sequence[str]) -> list[Edit]:
     return trial.edits(trial.copies[x], names)
 
 
-def _folded(x: Instruction) -> Literal | None:
+def _fold(x: Instruction) -> Literal | None:
     """Returns the value of an instruction that W021 reports as foldable.
 
     Returns None if the value has too many elements, or if it cannot be computed or written.
@@ -116,7 +116,7 @@ class _Trial:
         """
         if "cse" in names and (other := self._equal.get(x)) is not None:
             yield other, []
-        if "fold" in names and (literal := _folded(x)) is not None:
+        if "fold" in names and (literal := _fold(x)) is not None:
             new = PatternRewriter(self.rewriter, x).constant(literal)
             yield new, [new]
         for entry in all_rules().values():
@@ -131,7 +131,7 @@ class _Trial:
             new = entry.rewrite(x, rewriter)
         except CannotBuildError:
             new = None
-        if new is not None and refusal(self.context, entry, x, new, rewriter.inserted) is None:
+        if new is not None and rejection_reason(self.context, entry, x, new, rewriter.inserted) is None:
             yield new, rewriter.inserted
             return
         for y in reversed(rewriter.inserted):
@@ -147,7 +147,7 @@ class _Trial:
         return locate(self.text, x.start, x.end, PartName(word, number=number))
 
     def _has_line(self, x: Instruction) -> bool:
-        """Returns whether an instruction has a declaration of its own in the text.
+        """Returns whether the text contains a separate declaration of an instruction.
 
         The instruction may instead be written inline as an operand, or not at all.
         """

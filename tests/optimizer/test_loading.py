@@ -73,7 +73,7 @@ def test_a_pass(load):
         ("x = '\x00'\n", "cannot load"),
         (RULE.format(body="return None") + "1 / 0\n", "line 8: ZeroDivisionError"),
         (RULE.format(body="return None").replace('"abs"', '"obs"'), "there is no opcode 'obs'; did you mean 'abs'?"),
-        (RULE.format(body="return None").replace('"abs"', '"abs", of=(3,)'), "@rule needs the opcodes of the instructions that the rule replaces"),
+        (RULE.format(body="return None").replace('"abs"', '"abs", of=(3,)'), "@rule expects the opcodes of the instructions that the rule replaces"),
         (RULE.format(body="return None").replace('"abs"', '"abs", of=("negat",)'), "there is no opcode 'negat'; did you mean 'negate'?"),
     ],
 )

@@ -174,12 +174,12 @@ class _Trial:
             return "the instruction has an effect"
         if NONDETERMINISTIC in x.op.traits:
             return "two runs may produce different results"
-        frozen = ComputationClasses(self.context.module).frozen
-        key = (x.op, x.shape, x.operands, x.immediate, frozen(x.attributes))
+        freeze = ComputationClasses(self.context.module).freeze
+        key = (x.op, x.shape, x.operands, x.immediate, freeze(x.attributes))
         similar = [
             y
             for y in self.context.instructions(computation)
-            if y is not x and (y.op, y.shape, y.operands, y.immediate) == key[:4] and frozen(y.attributes) == key[4]
+            if y is not x and (y.op, y.shape, y.operands, y.immediate) == key[:4] and freeze(y.attributes) == key[4]
         ]
         if not similar:
             return "no other instruction of the computation has the same opcode, operands, shape and attributes"

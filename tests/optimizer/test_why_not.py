@@ -12,7 +12,7 @@ from hlotool.optimizer.why_not import UnknownInstructionError
 
 @pytest.fixture
 def two_rules():
-    """Registers a rule that needs a flag, and a rule whose result is never accepted."""
+    """Registers a rule that requires flags, and a rule whose result is never accepted."""
 
     @rule("tanh", needs=("nnan", "afn"), name="test-needs-flags")
     def _needs_flags(x, rewriter):
@@ -122,7 +122,7 @@ def test_effects_and_uses():
 
 def test_rules_for_operands_of_other_opcodes(two_rules):
     @rule("floor", of=("negate",), name="test-of-negate")
-    def of_negate(x, rewriter):
+    def floor_of_negate(x, rewriter):
         """floor(negate(a)) -> a"""
         assert x.operands[0].opcode == "negate"
         return x.operands[0]

@@ -40,7 +40,7 @@ def equal_instructions(facts: Facts) -> Iterator[Finding]:
     """
     for computation in facts.module.computations:
         first: dict[int, Instruction] = {}
-        for x, number in value_numbers(computation, facts.classes.frozen).items():
+        for x, number in value_numbers(computation, facts.classes.freeze).items():
             other = first.setdefault(number, x)
             if other is not x and CHEAP not in x.op.traits and not facts.has_effect(x):
                 yield Finding("W005", computation, x, "name", f"'{x.name}' computes the same value as '{other.name}'")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlotool.analysis.callgraph import reachable
-from hlotool.analysis.loops import carried_elements, trip_count
+from hlotool.analysis.loops import invariant_elements, trip_count
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.traits import EXPENSIVE, HOST_QUEUE, TRANSFER
@@ -66,7 +66,7 @@ def invariants(facts: Facts) -> Iterator[Finding]:
     only from constants and from elements of the state that the body passes on unchanged.
     """
     for computation in {loop.attributes["body"]: loop for _, loop in facts.instructions_of("while")}:
-        kept = set(carried_elements(computation))
+        kept = set(invariant_elements(computation))
         parameter = computation.parameters[0]
         fixed: set[Instruction] = set()
         for x in computation.instructions:
@@ -108,7 +108,7 @@ def unused_state(facts: Facts) -> Iterator[Finding]:
             continue
         seen.add((body, condition))
         read = _elements_read(facts, condition)
-        for index, x in carried_elements(body).items():
+        for index, x in invariant_elements(body).items():
             if read is not None and index not in read and facts.users(body)[x] == [body.root]:
                 yield Finding("W037", body, x, "instruction", f"state element {index} is neither read nor changed in the loop")
 

@@ -36,8 +36,8 @@ def shardings(facts: Facts) -> Iterator[Finding]:
     warning if XLA's parser repeats a single sharding for all arrays), with an entry for each of its
     arrays (P023); there are as many tile dimensions as array dimensions (P020) and as many tiles as
     devices (P019, in the iota form P026); each device is listed once (P021). If the header or the
-    mode `devices` gives the number of partitions, each device is below that number (P022), and all
-    partitions are used (P029).
+    mode `devices` specifies the number of partitions, each device is below that number (P022), and
+    all partitions are used (P029).
     """
     partitions = facts.modes.devices or int(facts.module.num_partitions)
     # Keys are identities of objects that the module keeps alive; hashing long tuples would take

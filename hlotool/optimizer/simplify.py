@@ -126,7 +126,7 @@ def rejection_reason(context: Context, entry: Rule, x: Instruction, new: Instruc
 def adapt(rewriter: Rewriter, x: Instruction, new: Instruction) -> None:
     """Gives an instruction the layout and the sharding of the instruction it replaces.
 
-    An existing instruction already has the same layout and sharding: `rejection_reason` requires it.
+    An existing instruction already has both, since `rejection_reason` compares them.
     """
     if new.shape != x.shape:
         rewriter.update(new, shape=x.shape)

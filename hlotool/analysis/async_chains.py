@@ -62,7 +62,7 @@ class AsyncFlow:
                 pending.extend(self._returned_to(inside, path))
 
     def _takers(self, inside: Computation, x: Instruction, path: Path) -> Sequence[Instruction]:
-        """Returns the users of x, except for those that take a different element of it."""
+        """Returns the users of `x`, except those that take a different element."""
         if not path:
             return self.users(inside).get(x, ())
         by_element = self._elements.get(x)
@@ -74,7 +74,7 @@ class AsyncFlow:
         return [*by_element.get(-1, ()), *by_element.get(path[0], ())]
 
     def _positions_in(self, user: Instruction, x: Instruction) -> Sequence[int]:
-        """Returns the positions of x among the operands of `user`."""
+        """Returns the positions of `x` among the operands of `user`."""
         positions = self._positions.get(user)
         if positions is None:
             positions = self._positions[user] = {}

@@ -1,4 +1,4 @@
-"""The groups of devices in which a collective takes place, their size, and XLA's group modes.
+"""The groups of devices that take part in a collective, their sizes, and XLA's group modes.
 
 A group mode determines what the ids in the groups mean.
 """
@@ -26,7 +26,7 @@ __all__ = [
 
 CROSS_REPLICA, CROSS_PARTITION, CROSS_BOTH, FLATTENED = "replicas", "partitions", "replicas of all partitions", "devices"
 
-_WRITTEN = {
+_MODES = {
     "cross_replica": CROSS_REPLICA,
     "cross_partition": CROSS_PARTITION,
     "cross_replica_and_partition": CROSS_BOTH,
@@ -41,7 +41,7 @@ def is_grouped(op: OpDef) -> bool:
 
 
 def permutes(op: OpDef) -> bool:
-    """Returns whether an opcode is a collective in which each device has at most one receiver."""
+    """Returns whether an opcode is a collective in which a device sends to at most one other."""
     return COLLECTIVE in op.traits and "source_target_pairs" in op.attributes
 
 
@@ -64,7 +64,7 @@ def groups_of(x: Instruction) -> ReplicaGroups:
 def group_mode(x: Instruction) -> str:
     """Returns what the ids in the groups stand for.
 
-    They are replicas, partitions, replicas of all partitions together, or devices.
+    The ids are those of replicas, partitions, replicas of all partitions together, or devices.
 
     >>> from hlotool.text.parse.parser import parse
     >>> group_mode(parse("ENTRY e { p = f32[4] parameter(0) ROOT r = f32[4] all-to-all(p), channel_id=1, dimensions={0} }").entry.root)
@@ -72,7 +72,7 @@ def group_mode(x: Instruction) -> str:
     """
     written = x.attributes.get("mode")
     if written is not None:
-        return _WRITTEN[written]
+        return _MODES[written]
     has_channel = x.attributes.get("channel_id") is not None
     if "use_global_device_ids" not in x.op.attributes:
         return CROSS_PARTITION if has_channel else CROSS_REPLICA

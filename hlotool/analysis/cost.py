@@ -64,14 +64,14 @@ def instruction_costs(module: Module) -> dict[Instruction, Cost]:
     >>> instruction_costs(module)[module.entry.root]
     Cost(flops=6, transcendentals=0, bytes_accessed=72)
     """
-    of_instructions: dict[Instruction, Cost] = {}
+    result: dict[Instruction, Cost] = {}
     costs: dict[Computation, Cost] = {}
     # Computations are defined before their callers.
     for computation in module.computations:
         for x in computation.instructions:
-            of_instructions[x] = _cost(x, costs)
-        costs[computation] = _sum(of_instructions[x] for x in computation.instructions)
-    return of_instructions
+            result[x] = _cost(x, costs)
+        costs[computation] = _sum(result[x] for x in computation.instructions)
+    return result
 
 
 def instruction_cost(module: Module, x: Instruction) -> Cost:
@@ -105,7 +105,7 @@ def _cost(x: Instruction, costs: Mapping[Computation, Cost]) -> Cost:
     if not _RUNNING.isdisjoint(x.op.traits):
         total = total.plus(_called(x, costs))
     for name, times in work.runs.items():
-        # A reducer accesses values that are not in memory.
+        # The values that a reducer reads and writes are not in memory.
         total = total.plus(costs[x.attributes[name]]._replace(bytes_accessed=0), times)
     return total
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import EFFECT
 
-__all__ = ["computations_with_effects", "has_effect", "has_own_effect", "those_with_effects"]
+__all__ = ["computations_with_effects", "has_effect", "has_own_effect", "select_with_effects"]
 
 
 def computations_with_effects(module: Module) -> set[Computation]:
@@ -24,10 +24,10 @@ def computations_with_effects(module: Module) -> set[Computation]:
     >>> module.entry in computations_with_effects(module)
     True
     """
-    return those_with_effects((computation, computation.instructions) for computation in module.computations)
+    return select_with_effects((computation, computation.instructions) for computation in module.computations)
 
 
-def those_with_effects(computations: Iterable[tuple[Computation, Sequence[Instruction]]]) -> set[Computation]:
+def select_with_effects(computations: Iterable[tuple[Computation, Sequence[Instruction]]]) -> set[Computation]:
     """Returns the given computations that contain an instruction with a side effect.
 
     As in `computations_with_effects`, callers of such computations are included. Each computation

@@ -1,10 +1,10 @@
 """Liveness analysis: the peak memory of a schedule, and the buffers that are live at the peak.
 
-It follows XLA's buffer liveness, but is computed from the text. A buffer is one array that an
-instruction defines. It is live from its definition to its last use, both included, as in XLA's own
-reports. Compilers share more buffers than this analysis assumes (an elementwise result may replace
-an operand that is not used again), and lose memory to fragmentation. Without a schedule, the
-textual order is used.
+The analysis follows XLA's buffer liveness, but is computed from the text. A buffer is one array
+that an instruction defines. A buffer is live from its definition to its last use, both included, as
+in XLA's own reports. Compilers share more buffers than this analysis assumes (an elementwise result
+may replace an operand that is not used again), and lose memory to fragmentation. Without a
+schedule, the textual order is used.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class _LivenessWalk:
         self._number_parameters()
         for position, x in enumerate(computation.instructions):
             self.values[x] = self._value(x, position)
-        for buffer in self._of(computation.root):
+        for buffer in self._buffers_of(computation.root):
             buffer.last = self.end
 
     def _number_parameters(self) -> None:
@@ -171,7 +171,7 @@ class _LivenessWalk:
             self.first_leaf[parameter] = count
             count += len(self.sizes.leaves(parameter.shape))
 
-    def _of(self, x: Instruction) -> _Value:
+    def _buffers_of(self, x: Instruction) -> _Value:
         # Empty if x comes after its user, which can happen while a program changes the module.
         return self.values.get(x, ())
 
@@ -187,14 +187,14 @@ class _LivenessWalk:
             return self._parameter(x)
         if opcode == "get-tuple-element":
             tuple_ = x.operands[0]
-            return self._of(tuple_)[self.sizes.element(tuple_.shape, x.attributes["index"])]
-        self._use(x, position)
+            return self._buffers_of(tuple_)[self.sizes.element(tuple_.shape, x.attributes["index"])]
+        self._record_uses(x, position)
         if opcode == "tuple":
-            return tuple(buffer for operand in x.operands for buffer in self._of(operand))
+            return tuple(buffer for operand in x.operands for buffer in self._buffers_of(operand))
         if x.op.update_of is not None:
             return self._update(x, position)
         if VIEW in traits:
-            return self._of(x.operands[0])
+            return self._buffers_of(x.operands[0])
         if x.op.gives is not None:
             return self._done(x, position, x.op.gives)
         if RUNS_COMPUTATIONS in traits:
@@ -202,7 +202,7 @@ class _LivenessWalk:
         if x.op.operands_at is not None:
             return self._start(x, position, x.op.operands_at)
         rule = _RULES.get(opcode)
-        return rule(self, x, position) if rule is not None else self._new_or_overwritten(x, position)
+        return rule(self, x, position) if rule is not None else self._ordinary_value(x, position)
 
     def _parameter(self, x: Instruction) -> _Value:
         first = self.first_leaf[x]
@@ -214,27 +214,27 @@ class _LivenessWalk:
             self.buffers += value
         return value
 
-    def _use(self, x: Instruction, position: int) -> None:
+    def _record_uses(self, x: Instruction, position: int) -> None:
         read = list(x.operands)
         if x.op.done_of is not None:
             # The operands of a start are read until its done.
             read += [source for operand in x.operands for source in operand.operands]
         for operand in read:
-            for buffer in self._of(operand):
+            for buffer in self._buffers_of(operand):
                 buffer.last = max(buffer.last, position)
                 self.last_use[buffer] = position
 
     def _done(self, x: Instruction, position: int, element: int) -> _Value:
         """Returns the result of a done: an element of the value in flight, followed by tokens."""
         in_flight = x.operands[0]
-        value = self._of(in_flight)[self.sizes.element(in_flight.shape, element)]
+        value = self._buffers_of(in_flight)[self.sizes.element(in_flight.shape, element)]
         missing = len(self.sizes.leaves(x.shape)) - len(value)
         return (*value, *(_Buffer(x, 0, position) for _ in range(missing)))
 
     def _start(self, x: Instruction, position: int, kept: int) -> _Value:
         """Returns the value in flight: the operands' buffers, and new ones for everything else."""
         buffers = list[_Buffer]()
-        operand_buffers = tuple(buffer for operand in x.operands for buffer in self._of(operand))
+        operand_buffers = tuple(buffer for operand in x.operands for buffer in self._buffers_of(operand))
         for k, element in enumerate(x.shape.elements):
             # The operands of a transfer include a token, which is not in this element.
             count = len(self.sizes.leaves(element))
@@ -248,8 +248,8 @@ class _LivenessWalk:
         buffers before the update.
         """
         before = x.operands[0]
-        known = self._of(before)
-        passed = tuple(buffer for operand in x.operands[1:] for buffer in self._of(operand))
+        known = self._buffers_of(before)
+        passed = tuple(buffer for operand in x.operands[1:] for buffer in self._buffers_of(operand))
         buffers: list[_Buffer] = []
         for k, element in enumerate(x.shape.elements):
             kept = known[self.sizes.element(before.shape, k)] + (passed if k == 0 else ())
@@ -259,36 +259,36 @@ class _LivenessWalk:
 
     def loop(self, x: Instruction, position: int) -> _Value:
         """Returns the loop state, which has the same buffers before, during and after the loop."""
-        return self._of(x.operands[0])
+        return self._buffers_of(x.operands[0])
 
     def call(self, x: Instruction, position: int) -> _Value:
         """Returns the result of the called computation.
 
-        Each of its buffers is new, or belongs to an operand that the computation returns.
+        Each buffer of the result is new, or belongs to an operand that the computation returns.
         """
-        operand_buffers = tuple(buffer for operand in x.operands for buffer in self._of(operand))
+        operand_buffers = tuple(buffer for operand in x.operands for buffer in self._buffers_of(operand))
         summary = self.summaries[x.called[0]]
         results = self._new_buffers(x, x.shape, position)
         if len(summary.result) != len(results):
             return results
         return tuple(
-            self._replaced(new, operand_buffers[leaf]) if 0 <= leaf < len(operand_buffers) else new
+            self._replace(new, operand_buffers[leaf]) if 0 <= leaf < len(operand_buffers) else new
             for new, leaf in zip(results, summary.result, strict=True)
         )
 
-    def _new_or_overwritten(self, x: Instruction, position: int) -> _Value:
+    def _ordinary_value(self, x: Instruction, position: int) -> _Value:
         results = list(self._new_buffers(x, x.shape, position))
-        for leaf, operand, operand_leaf in self._overwritten(x):
-            if leaf < len(results) and operand_leaf < len(self._of(operand)):
-                results[leaf] = self._replaced(results[leaf], self._of(operand)[operand_leaf])
+        for leaf, operand, operand_leaf in self._overwrites(x):
+            if leaf < len(results) and operand_leaf < len(self._buffers_of(operand)):
+                results[leaf] = self._replace(results[leaf], self._buffers_of(operand)[operand_leaf])
         return tuple(results)
 
-    def _replaced(self, new: _Buffer, old: _Buffer) -> _Buffer:
+    def _replace(self, new: _Buffer, old: _Buffer) -> _Buffer:
         """Replaces a new buffer with an existing one, so that the new buffer takes no memory."""
         new.bytes = 0
         return old
 
-    def _overwritten(self, x: Instruction) -> list[tuple[int, Instruction, int]]:
+    def _overwrites(self, x: Instruction) -> list[tuple[int, Instruction, int]]:
         """Returns the leaves of the result that overwrite operands.
 
         Each leaf is listed with the operand, and with the leaf of the operand that it overwrites.
@@ -299,7 +299,7 @@ class _LivenessWalk:
                 operand = x.operands[pair.number]
                 pairs.append((self._leaf_at(x.shape, pair.output_index), operand, self._leaf_at(operand.shape, pair.index)))
         if not pairs:
-            pairs = [(leaf, x.operands[k], 0) for leaf, k in _updated(x) if k < len(x.operands) and self._dies(x.operands[k])]
+            pairs = [(leaf, x.operands[k], 0) for leaf, k in _updated_leaves(x) if k < len(x.operands) and self._dies(x.operands[k])]
         return pairs
 
     def _leaf_at(self, shape: Shape, index: Sequence[int]) -> int:
@@ -314,7 +314,7 @@ class _LivenessWalk:
         return len(self.users.get(operand, ())) == 1 and not (self.is_entry and operand.op.name == "parameter")
 
     def summary(self) -> _Summary:
-        result = self._of(self.computation.root)
+        result = self._buffers_of(self.computation.root)
         result_ids = {id(buffer) for buffer in result}
         curve = self._curve([buffer for buffer in self.buffers if id(buffer) not in result_ids])
         return _Summary(max(curve, default=0), tuple(buffer.parameter_leaf for buffer in result))
@@ -344,11 +344,11 @@ class _LivenessWalk:
         Returns the number of bytes saved.
         """
         root, parameters, saved = self.computation.root, self.computation.parameters, 0
-        result = self._of(root)
+        result = self._buffers_of(root)
         for pair in module.attributes.get("input_output_alias", ()):
             if not 0 <= pair.number < len(parameters):
                 continue
-            source, parameter = self._of(parameters[pair.number]), parameters[pair.number]
+            source, parameter = self._buffers_of(parameters[pair.number]), parameters[pair.number]
             leaf, position = self._leaf_at(root.shape, pair.output_index), self._leaf_at(parameter.shape, pair.index)
             if leaf >= len(result) or position >= len(source) or result[leaf] is source[position]:
                 continue
@@ -367,7 +367,7 @@ _RULES: dict[str, Callable[[_LivenessWalk, Instruction, int], _Value]] = {
 }
 
 
-def _updated(x: Instruction) -> list[tuple[int, int]]:
+def _updated_leaves(x: Instruction) -> list[tuple[int, int]]:
     """Returns the leaves of a result that contain updated operands.
 
     Each leaf is listed with its operand's number.
@@ -380,7 +380,7 @@ def _updated(x: Instruction) -> list[tuple[int, int]]:
     parts = root.operands if root.op.name == "tuple" else (root,)
     elements = []
     for leaf, part in enumerate(parts):
-        for _, number in _updated(part) if OVERWRITES in part.op.traits else ():
+        for _, number in _updated_leaves(part) if OVERWRITES in part.op.traits else ():
             source = part.operands[number]
             while source.op.name == "bitcast":
                 source = source.operands[0]

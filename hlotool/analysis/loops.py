@@ -11,7 +11,7 @@ from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.algebra import Number
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 
-__all__ = ["TRIP_COUNT", "carried_elements", "exact_trip_count", "known_trip_count", "trip_count"]
+__all__ = ["TRIP_COUNT", "exact_trip_count", "invariant_elements", "known_trip_count", "trip_count"]
 
 TRIP_COUNT = "known_trip_count"
 """The configuration field for the number of iterations: `{"known_trip_count":{"n":"10"}}`."""
@@ -21,7 +21,7 @@ _DIRECTIONS: dict[str, Callable[[float, float], bool]] = {"EQ": eq, "NE": ne, "L
 _MAX_ITERATIONS = 2
 
 
-def carried_elements(body: Computation) -> dict[int, Instruction]:
+def invariant_elements(body: Computation) -> dict[int, Instruction]:
     """Returns the elements of a loop's state that its body returns unchanged.
 
     The result maps the index of each element to its get-tuple-element.
@@ -29,7 +29,7 @@ def carried_elements(body: Computation) -> dict[int, Instruction]:
     >>> from hlotool.text.parse.parser import parse
     >>> text = "b { t = (s32[], f32[]) parameter(0) i = s32[] get-tuple-element(t), index=0 u = f32[] get-tuple-element(t), index=1 "
     >>> text += "j = s32[] negate(i) ROOT r = (s32[], f32[]) tuple(j, u) } ENTRY e { ROOT p = f32[] parameter(0) }"
-    >>> carried_elements(parse(text).computations[0])
+    >>> invariant_elements(parse(text).computations[0])
     {1: <u = f32[] get-tuple-element>}
     """
     root = body.root
@@ -147,7 +147,7 @@ def _counting(loop: Instruction) -> tuple[Callable[[float, float], bool], Number
 def _element_of_parameter(x: Instruction) -> int | None:
     """Returns the index of the parameter's element that `x` takes, or -1 for the parameter itself.
 
-    Returns None for any other instruction. The computation has a single parameter.
+    Returns None for any other instruction. The computation must have a single parameter.
     """
     if x.op.name == "parameter":
         return -1

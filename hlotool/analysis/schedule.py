@@ -34,19 +34,19 @@ def spans(computation: Computation, users: Mapping[Instruction, Sequence[Instruc
     >>> [(span.start.name, span.done.name, span.first, span.last) for span in spans(entry, users(entry))]
     [('s', 'd', 1, 2)]
     """
-    begun = [(k, x) for k, x in enumerate(computation.instructions) if x.op.done is not None]
-    if not begun:
+    starts = [(k, x) for k, x in enumerate(computation.instructions) if x.op.done is not None]
+    if not starts:
         return []
     positions = {x: k for k, x in enumerate(computation.instructions)}
     pairs = []
-    for first, start in begun:
-        done = _end(start, users)
+    for first, start in starts:
+        done = _done_of(start, users)
         if done is not None and done in positions:
             pairs.append(Span(start, done, first, positions[done]))
     return pairs
 
 
-def _end(start: Instruction, users: Mapping[Instruction, Sequence[Instruction]]) -> Instruction | None:
+def _done_of(start: Instruction, users: Mapping[Instruction, Sequence[Instruction]]) -> Instruction | None:
     """Returns the done that ends a start, possibly after updates."""
     x = start
     # In a module built by a program, updates may form a cycle.

@@ -127,12 +127,12 @@ def _as_integer(value: Number, row: ElementType) -> int | None:
 
 
 def constant_value(x: Instruction) -> Number | None:
-    """Returns the value of all elements of the result if a single constant determines it.
+    """Returns the number that all elements of the result equal, or None if it is not known.
 
-    The number is an int for integers and pred, otherwise a float. The search follows instructions
-    that rearrange elements, and conversions that neither round nor saturate, but not bitcasts to a
-    different element type. The number is rounded to the element type, so it may differ from the
-    number in the text.
+    The number is an int for integers and pred, and a float for floats. The search for a constant
+    follows instructions that rearrange elements, and conversions that neither round nor saturate,
+    but not bitcasts to a different element type. The number is rounded to the element type, so it
+    may differ from the number in the text.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { z = f32[] constant(0.1) b = f32[4] broadcast(z), dimensions={} ROOT t = f32[2,2] reshape(b) }")
@@ -147,10 +147,10 @@ def constant_value(x: Instruction) -> Number | None:
         return None
     conversions: list[ElementType] = []
     for _ in range(_MAX_STEPS):
-        row = _converted_to(x)
+        row = _conversion_type(x)
         if row is not None:
             conversions.append(row)
-        elif not _spreads(x):
+        elif not _rearranges(x):
             break
         x = x.operands[0]
     value = None if x.literal is None else _literal_value(x.literal)
@@ -164,14 +164,14 @@ def _may_be_constant(op: OpDef) -> bool:
     return op.name in ("constant", "convert") or REARRANGES in op.traits
 
 
-def _converted_to(x: Instruction) -> ElementType | None:
-    """Returns the element type of the result if x is a convert of an array."""
+def _conversion_type(x: Instruction) -> ElementType | None:
+    """Returns the element type of the result if `x` is a convert of an array, else None."""
     if x.op.name != "convert" or not x.shape.is_array or not x.operands[0].shape.is_array:
         return None
     return ELEMENT_TYPES[x.shape.element_type]
 
 
-def _spreads(x: Instruction) -> bool:
+def _rearranges(x: Instruction) -> bool:
     """Returns whether the elements of the result are elements of operand 0, of the same type."""
     if REARRANGES not in x.op.traits or (FREE in x.op.traits and x.op.name != "bitcast"):
         return False
@@ -261,11 +261,11 @@ def is_associative(op: OpDef) -> bool:
 
 
 def same_value(x: Instruction) -> Instruction | None:
-    """Returns another instruction with the same value, shape and layout as x, or None.
+    """Returns another instruction with the same value, shape and layout as `x`, or None.
 
-    It is an operand that x leaves unchanged, or an earlier instruction if two operations cancel
-    out. Shardings and metadata are not compared: a rewriter that replaces x has to decide what
-    happens to them.
+    The result is an operand that `x` leaves unchanged, or an earlier instruction if two operations
+    cancel out. Shardings and metadata are not compared: a rewriter that replaces `x` has to decide
+    what happens to them.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[] parameter(0) z = f32[] constant(%s) ROOT r = f32[] subtract(p, z) }"
@@ -284,11 +284,11 @@ def _by_algebra(x: Instruction) -> Instruction | None:
     if row is None:
         return None
     if len(x.operands) == 1:
-        return _of_one(x, x.operands[0], row)
-    return _of_two(x, row) if len(x.operands) == 2 else None
+        return _unary_source(x, x.operands[0], row)
+    return _binary_source(x, row) if len(x.operands) == 2 else None
 
 
-def _of_one(x: Instruction, before: Instruction, row: ElementType) -> Instruction | None:
+def _unary_source(x: Instruction, before: Instruction, row: ElementType) -> Instruction | None:
     if before.op is not x.op or before.shape != x.shape:
         return None
     if INVOLUTION in x.op.traits and has_sign(row):
@@ -296,7 +296,7 @@ def _of_one(x: Instruction, before: Instruction, row: ElementType) -> Instructio
     return before if is_idempotent(x.op, row) else None
 
 
-def _of_two(x: Instruction, row: ElementType) -> Instruction | None:
+def _binary_source(x: Instruction, row: ElementType) -> Instruction | None:
     first, second = x.operands
     if first is second and is_idempotent(x.op, row):
         return first
@@ -328,32 +328,32 @@ def _operand(x: Instruction) -> Instruction | None:
     return x.operands[0]
 
 
-def _if_in_order(x: Instruction) -> Instruction | None:
+def _ordered_source(x: Instruction) -> Instruction | None:
     return x.operands[0] if tuple(x.attributes.get("dimensions", ())) == tuple(range(x.shape.rank)) else None
 
 
-def _padded(x: Instruction) -> Instruction | None:
+def _pad_source(x: Instruction) -> Instruction | None:
     # Since the sizes are equal, nothing is added or cut off at the end either.
     return x.operands[0] if all(not (part.low or part.interior) for part in x.attributes["padding"]) else None
 
 
-def _reversed(x: Instruction) -> Instruction | None:
+def _reverse_source(x: Instruction) -> Instruction | None:
     return x.operands[0] if all(x.shape.dimensions[k] == 1 for k in x.attributes["dimensions"]) else None
 
 
-def _joined(x: Instruction) -> Instruction | None:
+def _concatenate_source(x: Instruction) -> Instruction | None:
     """Returns the only operand, or the only one that is not empty."""
     whole = [operand for operand in x.operands if operand.shape == x.shape]
     return whole[0] if len(whole) == 1 else None
 
 
-def _updated(x: Instruction) -> Instruction | None:
+def _update_source(x: Instruction) -> Instruction | None:
     # An update of the same size as the array replaces all of it, because its start index is
     # clamped.
     return x.operands[1]
 
 
-def _selected(x: Instruction) -> Instruction | None:
+def _select_source(x: Instruction) -> Instruction | None:
     choice, on_true, on_false = x.operands
     if on_true is on_false:
         return on_true
@@ -361,13 +361,13 @@ def _selected(x: Instruction) -> Instruction | None:
     return None if value is None else on_true if value else on_false
 
 
-def _element(x: Instruction) -> Instruction | None:
+def _element_source(x: Instruction) -> Instruction | None:
     group, index = x.operands[0], x.attributes["index"]
     return group.operands[index] if group.op.name == "tuple" and 0 <= index < len(group.operands) else None
 
 
-def _regrouped(x: Instruction) -> Instruction | None:
-    """Returns the tuple whose elements are all taken out and put together again."""
+def _tuple_source(x: Instruction) -> Instruction | None:
+    """Returns the tuple whose elements are all extracted and grouped again in the same order."""
     groups = {part.operands[0] for part in x.operands if part.op.name == "get-tuple-element"}
     taken = all(part.op.name == "get-tuple-element" and part.attributes["index"] == k for k, part in enumerate(x.operands))
     return groups.pop() if taken and len(groups) == 1 else None
@@ -383,17 +383,20 @@ _RULES: dict[str, Callable[[Instruction], Instruction | None]] = {
     "real": _operand,
     "slice": _operand,
     "dynamic-slice": _operand,
-    "transpose": _if_in_order,
-    "broadcast": _if_in_order,
-    "pad": _padded,
-    "reverse": _reversed,
-    "concatenate": _joined,
-    "dynamic-update-slice": _updated,
-    "select": _selected,
-    "get-tuple-element": _element,
-    "tuple": _regrouped,
+    "transpose": _ordered_source,
+    "broadcast": _ordered_source,
+    "pad": _pad_source,
+    "reverse": _reverse_source,
+    "concatenate": _concatenate_source,
+    "dynamic-update-slice": _update_source,
+    "select": _select_source,
+    "get-tuple-element": _element_source,
+    "tuple": _tuple_source,
 }
-"""Rules by opcode: the result is valid if it has the shape of x. Other opcodes use the algebra."""
+"""Rules by opcode. A rule's result counts only if it has the shape of `x`.
+
+Other opcodes use the algebra.
+"""
 
 
 # ---- functions of two scalars ------------------------------------------------------------------
@@ -407,7 +410,7 @@ def without_conversions(x: Instruction) -> Instruction:
     >>> without_conversions(parse(text).entry.root), without_conversions(parse(text).entry.root.operands[0])
     (<b = s8[] convert>, <p = s8[] parameter>)
     """
-    while _spreads(x) or (_converted_to(x) is not None and holds_all(*_types(x, x.operands[0]))):
+    while _rearranges(x) or (_conversion_type(x) is not None and holds_all(*_types(x, x.operands[0]))):
         x = x.operands[0]
     return x
 
@@ -449,6 +452,6 @@ def _keeps_meaning(result: Instruction, root: Instruction, parameters: list[Inst
 
 
 def _before_conversions(x: Instruction) -> Instruction:
-    while _spreads(x) or x.op.name == "convert":
+    while _rearranges(x) or x.op.name == "convert":
         x = x.operands[0]
     return x

@@ -33,7 +33,7 @@ def bytes_accessed(x: Instruction) -> int:
     if x.op.name.endswith("-start"):
         return sum(bytes_of(operand.shape) for operand in x.operands)
     if x.op.name.endswith("-done"):
-        # An async-done waits for accesses that are counted in the computation it calls.
+        # The accesses for which an async-done waits are counted in the computation that it calls.
         return 0 if x.op.name.startswith("async-") else bytes_of(x.shape)
     return sum(_read(x, k) for k in range(len(x.operands))) + _written(x)
 

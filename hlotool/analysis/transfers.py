@@ -38,7 +38,7 @@ def pairs_of(x: Instruction) -> Pairs:
 def is_between_devices(x: Instruction) -> bool:
     """Returns whether a send or recv is a transfer between devices and is not pipelined.
 
-    Unless it is pipelined, a transfer ends in the loop iteration in which it starts.
+    A transfer that is not pipelined ends in the loop iteration in which it starts.
     """
     return not x.attributes.get("is_host_transfer", False) and _PIPELINED not in (x.attributes.get("frontend_attributes") or {})
 

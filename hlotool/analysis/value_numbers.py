@@ -14,7 +14,7 @@ from hlotool.opdefs.traits import NONDETERMINISTIC
 
 __all__ = ["ComputationClasses", "value_numbers"]
 
-Frozen = Callable[[AttributeSet], Any]
+Freeze = Callable[[AttributeSet], Any]
 
 
 class ComputationClasses:
@@ -40,14 +40,14 @@ class ComputationClasses:
                 # large computation takes a long time.
                 self.first[computation] = computation
                 continue
-            numbers = value_numbers(computation, self.frozen, parameters_by_number=True)
+            numbers = value_numbers(computation, self.freeze, parameters_by_number=True)
             key = (outline, numbers[computation.root], tuple(self._keys(computation, numbers)))
             self.first[computation] = known.setdefault(key, computation)
 
     def _keys(self, computation: Computation, numbers: dict[Instruction, int]) -> list[Any]:
-        return [_key(x, numbers, self.frozen, parameters_by_number=True) for x in computation.instructions]
+        return [_key(x, numbers, self.freeze, parameters_by_number=True) for x in computation.instructions]
 
-    def frozen(self, attributes: AttributeSet) -> Any:
+    def freeze(self, attributes: AttributeSet) -> Any:
         """Returns attributes as a hashable value.
 
         Each called computation is replaced with the first computation of its class.
@@ -74,28 +74,28 @@ def _outline(computation: Computation) -> Any:
     return (computation.execution_thread, len(computation.instructions), root.op.name, root.shape)
 
 
-def value_numbers(computation: Computation, frozen: Frozen, *, parameters_by_number: bool = False) -> dict[Instruction, int]:
+def value_numbers(computation: Computation, freeze: Freeze, *, parameters_by_number: bool = False) -> dict[Instruction, int]:
     """Assigns a number to each instruction; equal instructions get equal numbers.
 
     Equal instructions have the same opcode, shape, attributes, configuration, literal and operands.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) b = f32[] abs(p) ROOT s = f32[] add(a, b) }")
-    >>> list(value_numbers(module.entry, ComputationClasses(module).frozen).values())
+    >>> list(value_numbers(module.entry, ComputationClasses(module).freeze).values())
     [0, 1, 1, 2]
     """
     numbers: dict[Instruction, int] = {}
     known: dict[Any, int] = {}
     for x in computation.instructions:
-        key = _key(x, numbers, frozen, parameters_by_number=parameters_by_number)
+        key = _key(x, numbers, freeze, parameters_by_number=parameters_by_number)
         numbers[x] = known.setdefault(key, len(known))
     return numbers
 
 
-def _key(x: Instruction, numbers: dict[Instruction, int], frozen: Frozen, *, parameters_by_number: bool) -> Any:
+def _key(x: Instruction, numbers: dict[Instruction, int], freeze: Freeze, *, parameters_by_number: bool) -> Any:
     literal = x.literal
     if NONDETERMINISTIC in x.op.traits or (literal is not None and literal.elided) or (x.op.name == "parameter" and not parameters_by_number):
         return x
     predecessors = tuple([numbers.get(y, y) for y in x.control_predecessors])
     operands = tuple([numbers[y] for y in x.operands])
-    return (x.op.name, x.shape, operands, x.immediate, frozen(x.attributes), x.backend_config, predecessors)
+    return (x.op.name, x.shape, operands, x.immediate, freeze(x.attributes), x.backend_config, predecessors)

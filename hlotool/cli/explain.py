@@ -17,7 +17,7 @@ from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.verifier import explanations
 from hlotool.verifier.explanations import OpExplanation, RuleExplanation, explain_rule, has_fix
-from hlotool.verifier.markdown import need_in_words, needs_in_words, op_markdown, operands_in_words, plain, rule_markdown
+from hlotool.verifier.markdown import default_phrase, op_markdown, operands_phrase, options_phrase, plain, rule_markdown
 from hlotool.verifier.selection import Selection
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _rule_lines(rule: RuleExplanation) -> Iterator[str]:
             yield ""
             yield f"{heading}:"
             yield from _wrapped(text, "  ")
-    for heading, text in ((f"Bad{needs_in_words(rule)}", rule.bad), ("Good", rule.good)):
+    for heading, text in ((f"Bad{options_phrase(rule)}", rule.bad), ("Good", rule.good)):
         if text:
             yield ""
             yield f"{heading}:"
@@ -87,12 +87,12 @@ def _op_lines(op: OpExplanation) -> Iterator[str]:
         yield ""
         yield from (f"    {line}" for line in op.example.splitlines())
     yield ""
-    yield f"Operands: {operands_in_words(op)}"
+    yield f"Operands: {operands_phrase(op)}"
     if op.attributes:
         yield "Attributes:"
         longest = max(len(name) for name, _, _ in op.attributes)
         for name, values, default in op.attributes:
-            lines = _wrapped(f"{need_in_words(default)}; {values}", " " * (longest + 4))
+            lines = _wrapped(f"{default_phrase(default)}; {values}", " " * (longest + 4))
             yield f"  {name:<{longest}}  {lines[0].strip()}"
             yield from lines[1:]
     yield from _wrapped(f"Attributes of every instruction: {', '.join(COMMON_ATTRIBUTES)}")

@@ -186,7 +186,7 @@ def origin_of(x: Instruction, module: Module) -> Iterator[str]:
     parts = [f"'{metadata.op_name}'"] if metadata.op_name else []
     parts += [f"at {location}"] if location else []
     if parts:
-        yield f"it comes from {' '.join(parts)}"
+        yield f"the instruction comes from {' '.join(parts)}"
 
 
 def _location_of_frame(tables: StackTables | None, frame: int) -> str:

@@ -17,7 +17,7 @@ __all__ = ["Culprit", "first_wrong_rewrite"]
 class Culprit(Record):
     """The first rewrite that makes a module wrong.
 
-    `number` is its number, counted from 1; `total` is the total number of rewrites.
+    `number` is the number of the rewrite, counted from 1; `total` is the number of all rewrites.
     """
 
     rewrite: Rewritten
@@ -51,18 +51,18 @@ def first_wrong_rewrite(module: Module, passes: Iterable[PassSpec], options: Opt
     """
     specs = tuple(passes)
 
-    def limited(limit: int | None) -> tuple[bool, int, list[Rewritten]]:
+    def run(limit: int | None) -> tuple[bool, int, list[Rewritten]]:
         result = run_specs(module, specs, replace(options, bisect_limit=limit, explain=True, explain_why_not=None))
         return is_wrong(result), result.report.count, result.report.rewrites
 
-    wrong, total, rewrites = limited(options.bisect_limit)
+    wrong, total, rewrites = run(options.bisect_limit)
     if not wrong or not rewrites:
         return None
     # Invariant: the module is correct after `low` rewrites and wrong after `high`.
     low, high, last = 0, total, rewrites[-1]
     while high - low > 1:
         middle = (low + high) // 2
-        wrong, _, rewrites = limited(middle)
+        wrong, _, rewrites = run(middle)
         if wrong:
             high, last = middle, rewrites[-1]
         else:

@@ -48,8 +48,8 @@ class Trials(Record):
     """The outcome of running two modules on the same inputs.
 
     `difference` describes the first difference between the results; it is None if they are equal.
-    `compared` is the number of inputs whose results were compared. `failure` is the error on the
-    first input on which the first module failed; it is None if there is no such input.
+    `compared` is the number of inputs whose results were compared. `failure` is the first error of
+    the first module; it is None if the module failed on no input.
     """
 
     difference: str | None
@@ -60,8 +60,8 @@ class Trials(Record):
 def trials(before: Module, after: Module, count: int, seed: int = 0, options: RunOptions | None = None, *, within_rounding: bool = False) -> Trials:
     """Runs two modules on `count` random inputs, up to the first difference between their results.
 
-    With `within_rounding`, differences that rounding can explain are accepted, and inputs contain
-    no special numbers.
+    If `within_rounding` is True, differences that rounding can explain are accepted, and inputs
+    contain no special numbers.
     """
     options = options or RunOptions(elided_fill="iota", max_iterations=100_000)
     same = same_up_to_rounding if within_rounding else same_bits
@@ -80,7 +80,7 @@ def trials(before: Module, after: Module, count: int, seed: int = 0, options: Ru
             return Trials(f"input {k}: the optimized module fails: {error}", compared, failure)
         for number, (a, b) in enumerate(zip(_arrays(expected), _arrays(actual), strict=True)):
             if not same(a, b):
-                return Trials(f"input {k}: {_described(a, b, number)}", compared, failure)
+                return Trials(f"input {k}: {_describe(a, b, number)}", compared, failure)
     return Trials(None, compared, failure)
 
 
@@ -90,12 +90,12 @@ def special_arguments(module: Module, seed: int) -> tuple[Value, ...]:
     Integers may lie outside the ranges that the instructions using them expect.
     """
     random = Random(seed)
-    return tuple(_with_special(value, p.shape, random) for value, p in zip(random_arguments(module, seed), module.entry.parameters, strict=True))
+    return tuple(_insert_special(value, p.shape, random) for value, p in zip(random_arguments(module, seed), module.entry.parameters, strict=True))
 
 
-def _with_special(value: Any, shape: Any, random: Random) -> Any:
+def _insert_special(value: Any, shape: Any, random: Random) -> Any:
     if shape.is_tuple:
-        return tuple(_with_special(part, element, random) for part, element in zip(value, shape.elements, strict=True))
+        return tuple(_insert_special(part, element, random) for part, element in zip(value, shape.elements, strict=True))
     row = ELEMENT_TYPES.get(shape.element_type)
     numbers = _SPECIAL.get(row.kind) if row is not None else None
     if numbers is None or not isinstance(value, np.ndarray) or not value.size:
@@ -104,12 +104,12 @@ def _with_special(value: Any, shape: Any, random: Random) -> Any:
     chosen = [random.choice(numbers) for _ in range(min(flat.size, 1000))]
     mask = [random.random() < 0.5 for _ in chosen]
     with np.errstate(all="ignore"):
-        special = np.array(chosen if row is not None and row.kind == "float" else _wrapped(chosen, row)).astype(flat.dtype)
+        special = np.array(chosen if row is not None and row.kind == "float" else _wrap(chosen, row)).astype(flat.dtype)
     flat[: len(chosen)] = np.where(mask, special, flat[: len(chosen)])
     return flat.reshape(value.shape)
 
 
-def _wrapped(numbers: list[Any], row: Any) -> list[int]:
+def _wrap(numbers: list[Any], row: Any) -> list[int]:
     """Wraps integers around to the range of their type."""
     return [(number - row.minimum) % (1 << row.bits) + row.minimum for number in numbers]
 
@@ -161,12 +161,12 @@ def _same_elements(a: Array, b: Array) -> Array:
     return result
 
 
-def _described(a: Array, b: Array, number: int) -> str:
-    of = "the result" if not number else f"leaf {number} of the result"
+def _describe(a: Array, b: Array, number: int) -> str:
+    part = "the result" if not number else f"leaf {number} of the result"
     if a.dtype != b.dtype or a.shape != b.shape:
-        return f"{of} is {a.dtype}{list(a.shape)} before and {b.dtype}{list(b.shape)} after"
+        return f"{part} is {a.dtype}{list(a.shape)} before and {b.dtype}{list(b.shape)} after"
     at = int(np.argmin(_same_elements(a, b)))
-    return f"element {at} of {of} is {_number(a.reshape(-1)[at])} before and {_number(b.reshape(-1)[at])} after"
+    return f"element {at} of {part} is {_number(a.reshape(-1)[at])} before and {_number(b.reshape(-1)[at])} after"
 
 
 def _number(x: Any) -> str:

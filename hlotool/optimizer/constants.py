@@ -23,7 +23,7 @@ _MAX_EMPTY_BRACES = 1000
 
 
 class CannotBuildError(HlotoolError):
-    """A constant or instruction that cannot exist. A rule that tries to build it does not match."""
+    """A constant or instruction cannot exist. A rule that tries to build one does not match."""
 
     exit_code = 2
 
@@ -35,10 +35,10 @@ def number_literal(element_type: str, number: Number) -> Literal:
     'bf16[]'
     >>> number_literal("u8", 300)
     Traceback (most recent call last):
-    hlotool.optimizer.constants.CannotBuildError: u8 has no number 300
+    hlotool.optimizer.constants.CannotBuildError: u8 cannot represent 300
     >>> number_literal("f8e8m0fnu", 0)
     Traceback (most recent call last):
-    hlotool.optimizer.constants.CannotBuildError: f8e8m0fnu has no number 0
+    hlotool.optimizer.constants.CannotBuildError: f8e8m0fnu cannot represent 0
     >>> from hlotool.literals.literal import decode
     >>> decode(number_literal("u8", 255)), decode(number_literal("s8", -1))
     (b'\xff', b'\xff')
@@ -46,7 +46,7 @@ def number_literal(element_type: str, number: Number) -> Literal:
     row = ELEMENT_TYPES[element_type]
     value = converted(number, row)
     if value is None or not is_same_number(value, number):
-        raise CannotBuildError(f"{element_type} has no number {number}")
+        raise CannotBuildError(f"{element_type} cannot represent {number}")
     if row.kind == "float":
         data = encode_floats(element_type, [float(number)])
     else:

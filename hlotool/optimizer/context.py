@@ -34,7 +34,7 @@ class Changes(NamedTuple):
 
 
 class _CurrentFacts(Facts):
-    """Facts about a module that stay true while a Rewriter changes the module."""
+    """Facts about a module whose program shapes follow the changes of a Rewriter."""
 
     def __init__(self, module: Module, modes: VerifyModes, rewriter: Rewriter) -> None:
         super().__init__(module, modes)
@@ -51,7 +51,7 @@ class Context:
     """One optimization of a module.
 
     All passes use the same Rewriter, whose tables are expensive to compute. In a `with` block,
-    passes can be called on their own; the module is made consistent at the end of the block.
+    passes can be called individually; the module is made consistent at the end of the block.
 
     >>> import hlotool
     >>> from hlotool.optimizer.passes.dce import remove_dead_code
@@ -78,12 +78,12 @@ class Context:
         self._seen = (0, 0)
         self._has_fusions = any(is_fusion_computation(self.rewriter.callers(f)) for f in module.computations)
         self._with_effects = computations_with_effects(module)
-        self._left_alone = self._started()
+        self._started_computations = self._find_started()
         modes = VerifyModes(layout_sensitive=self.keeps_layouts, layouts_kept=self.keeps_layouts, allow_mixed_precision=True)
         self._rules = InstructionRules(_CurrentFacts(module, modes, self.rewriter))
         self._faulty = self._near_faulty()
 
-    def _started(self) -> set[Computation]:
+    def _find_started(self) -> set[Computation]:
         """Returns the computations that are started asynchronously.
 
         Computations hidden by the syntactic sugar of asynchronous operations are included.
@@ -100,18 +100,18 @@ class Context:
         Rewrites may have removed the reason why an element is in one of these sets. If any of the
         sets has changed, all passes look at everything again.
         """
-        before, seen = (self._with_effects, self._left_alone, self._faulty), (self.report.count, self.rewriter.change_count)
+        before, seen = (self._with_effects, self._started_computations, self._faulty), (self.report.count, self.rewriter.change_count)
         if not any(before) or seen == self._seen:
             return
         self._seen = seen
         self.rewriter.flush()
         if self._with_effects:
             self._with_effects = computations_with_effects(self.module)
-        if self._left_alone:
-            self._left_alone = self._started()
+        if self._started_computations:
+            self._started_computations = self._find_started()
         if self._faulty:
             self._faulty = self._near_faulty()
-        if (self._with_effects, self._left_alone, self._faulty) != before:
+        if (self._with_effects, self._started_computations, self._faulty) != before:
             self._finished.clear()
             self._refreshed += 1
 
@@ -121,9 +121,10 @@ class Context:
         return self.report.count, self._refreshed
 
     def _near(self, faulty: Iterable[Instruction]) -> set[Instruction]:
-        """Returns faulty instructions, two levels of users, and callers of their computations.
+        """Returns the faulty instructions and the instructions that may rely on facts about them.
 
-        Facts that hold for valid instructions may be false for all of these instructions.
+        These are two levels of users, and the callers of the computations that contain the faulty
+        instructions. Facts that hold for valid instructions may be false for all of these.
         """
         near: set[Instruction] = set()
         owners: dict[Computation, None] = {}
@@ -153,16 +154,16 @@ class Context:
     def is_optimized(self, computation: Computation) -> bool:
         """Returns whether `computations` includes a computation, without building the list."""
         only = self.options.only
-        return computation not in self._left_alone and (not only or computation.name in only)
+        return computation not in self._started_computations and (not only or computation.name in only)
 
     def is_started(self, computation: Computation) -> bool:
         """Returns whether a computation is started on another thread. Nothing else may call it."""
-        return computation in self._left_alone
+        return computation in self._started_computations
 
     def is_owned(self, computation: Computation, caller: Instruction) -> bool:
         """Returns whether a computation may be changed together with its caller.
 
-        It must have no other callers, and `computations` must include it.
+        The computation must have no other callers, and `computations` must include it.
         """
         return self.rewriter.is_only_caller(caller, computation) and self.is_optimized(computation)
 
@@ -177,7 +178,7 @@ class Context:
     def changes_since_last(self, name: str) -> Changes | None:
         """Returns the changes since `mark_finished` was last called for a pass.
 
-        Returns None if the pass has never finished; it must then look at everything.
+        Returns None if the pass has never finished; the pass must then look at everything.
         """
         count = self._finished.get(name)
         return None if count is None else self.changes_since(count)
@@ -198,7 +199,7 @@ class Context:
     def repeat(self, step: Callable[[Context], None]) -> bool:
         """Runs a step of a pass until it makes no more rewrites. Returns whether it made any.
 
-        A pass needs this if a rewrite may enable another one at an instruction that the pass has
+        Passes repeat a step if a rewrite may enable another one at an instruction that they have
         already visited.
         """
         first = last = self.report.count
@@ -234,12 +235,15 @@ class Context:
     def is_movable(self, x: Instruction) -> bool:
         """Returns whether an instruction may be replaced.
 
-        It must have no errors, and no control dependencies on or from other instructions.
+        The instruction must be sound, and have no control dependencies on or from others.
         """
         return x not in self._faulty and not self.rewriter.has_control_edges(x)
 
-    def is_valid_before(self, x: Instruction) -> bool:
-        """Returns whether an instruction, its operands and their operands are free of errors."""
+    def is_sound(self, x: Instruction) -> bool:
+        """Returns whether neither an instruction nor any on which its rewrites rely has errors.
+
+        These are its operands, the operands of its operands, and the computations that it calls.
+        """
         return x not in self._faulty
 
     def violation(self, x: Instruction) -> str | None:
@@ -282,7 +286,7 @@ class Context:
             self.rewriter.erase_parameters(parameters)
             self.erase_if_dead(lost)
 
-    def erase_unused_parameters_of_fusions(self, count: int) -> None:
+    def erase_unused_fusion_parameters(self, count: int) -> None:
         """Erases fusion parameters that became unused after the first `count` changes.
 
         A fusion that does not use all of its parameters is invalid, so this removal is part of the

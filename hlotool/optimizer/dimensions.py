@@ -16,13 +16,13 @@ __all__ = [
     "broadcast_dimensions",
     "dimensions_of",
     "element_count",
+    "equal_except_unit_sizes",
     "increases",
     "inverse",
     "is_empty",
     "is_plain",
     "matched_dimensions",
     "matched_groups",
-    "same_but_ones",
 ]
 
 Group = tuple[list[int], list[int]]
@@ -103,10 +103,10 @@ def matched_groups(before: Sequence[int], after: Sequence[int]) -> list[Group]:
     return groups
 
 
-def same_but_ones(before: Sequence[int], after: Sequence[int]) -> bool:
+def equal_except_unit_sizes(before: Sequence[int], after: Sequence[int]) -> bool:
     """Returns whether two lists of sizes are equal except for dimensions of size 1.
 
-    >>> same_but_ones((2, 1, 3), (2, 3, 1)), same_but_ones((2, 3), (3, 2))
+    >>> equal_except_unit_sizes((2, 1, 3), (2, 3, 1)), equal_except_unit_sizes((2, 3), (3, 2))
     (True, False)
     """
     return [size for size in before if size != 1] == [size for size in after if size != 1]
@@ -120,7 +120,7 @@ def matched_dimensions(before: Sequence[int], after: Sequence[int]) -> dict[int,
     >>> matched_dimensions((1, 2, 3), (2, 1, 3)), matched_dimensions((2, 3), (6,))
     ({1: 0, 2: 2}, None)
     """
-    if not same_but_ones(before, after):
+    if not equal_except_unit_sizes(before, after):
         return None
     first, second = ([k for k, size in enumerate(sizes) if size != 1] for sizes in (before, after))
     return dict(zip(first, second, strict=True))

@@ -8,7 +8,7 @@ from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import ANY_SIGNATURE
 
-__all__ = ["can_replace_caller", "can_take_sharding", "copy_body", "has_changeable_signature", "replace_caller", "says_nothing_else"]
+__all__ = ["can_replace_caller", "can_take_sharding", "copy_body", "has_changeable_signature", "has_no_other_attributes", "replace_caller"]
 
 
 def has_changeable_signature(caller: Instruction) -> bool:
@@ -76,7 +76,7 @@ def can_replace_caller(rewriter: Rewriter, x: Instruction, body: Computation) ->
     return "sharding" in x.attributes or can_take_sharding(rewriter, x, body.root)
 
 
-def says_nothing_else(x: Instruction) -> bool:
+def has_no_other_attributes(x: Instruction) -> bool:
     """Returns whether a call has no attribute that inlining would lose, such as backend_config."""
     return not x.backend_config and not x.attributes.keys() - {"to_apply", "metadata", *_INHERITED}
 

@@ -1,6 +1,6 @@
 """Fixes lints by rewriting: applies the rule or pass for a lint to one instruction.
 
-The rewrite is tried on a copy of the module. Its result is expressed as edits of the source text,
+The rewrite is tried on a copy of the module. The result is expressed as edits of the source text,
 so comments and all other lines are preserved.
 """
 
@@ -24,14 +24,14 @@ from hlotool.optimizer.context import Context
 from hlotool.optimizer.passes.cse import equal_instructions
 from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import Rule, all_rules
-from hlotool.optimizer.simplify import adapt, refusal
+from hlotool.optimizer.simplify import adapt, rejection_reason
 from hlotool.text.formatting.spelling import options_like
 from hlotool.text.locate.instruction import locate
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.source.part_names import PartName
 from hlotool.text.source.trivia import has_comments, skip_trivia
-from hlotool.verifier.fixes.lints import removed_lines
-from hlotool.verifier.fixing import Faulty
+from hlotool.verifier.fixes.lints import line_removal
+from hlotool.verifier.fixing import FindingContext
 from hlotool.verifier.suppressions import suppressed
 
 __all__ = ["rewrite_edits"]
@@ -43,7 +43,7 @@ _MAX_ELEMENTS = 100
 _NAME = re.compile(r"(?P<before>(?s:.*[\s)}\]])?%?)(?P<name>[^\s%(){}\[\],]+)")
 
 
-def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
+def rewrite_edits(finding: FindingContext, names: Sequence[str]) -> list[Edit]:
     """Returns the edits for the first rewrite that matches the instruction of a finding.
 
     The list is empty if no rewrite matches, or if the rewrite cannot be expressed as edits of the
@@ -52,14 +52,14 @@ def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
     used instead, and the line is removed; if the line has a comment, there are no edits.
     Instructions that become unused are removed, too.
     """
-    x = faulty.instruction
-    if x is None or any(d.severity == "error" for d in faulty.module.diagnostics):
+    x = finding.instruction
+    if x is None or any(d.severity == "error" for d in finding.module.diagnostics):
         return []
-    trial = _trial(faulty.module)
+    trial = _trial(finding.module)
     return trial.edits(trial.copies[x], names)
 
 
-def _folded(x: Instruction) -> Literal | None:
+def _fold(x: Instruction) -> Literal | None:
     """Returns the value of an instruction that W021 reports as foldable.
 
     Returns None if the value has too many elements, or if it cannot be computed or written.
@@ -116,7 +116,7 @@ class _Trial:
         """
         if "cse" in names and (other := self._equal.get(x)) is not None:
             yield other, []
-        if "fold" in names and (literal := _folded(x)) is not None:
+        if "fold" in names and (literal := _fold(x)) is not None:
             new = PatternRewriter(self.rewriter, x).constant(literal)
             yield new, [new]
         for entry in all_rules().values():
@@ -131,7 +131,7 @@ class _Trial:
             new = entry.rewrite(x, rewriter)
         except CannotBuildError:
             new = None
-        if new is not None and refusal(self.context, entry, x, new, rewriter.inserted) is None:
+        if new is not None and rejection_reason(self.context, entry, x, new, rewriter.inserted) is None:
             yield new, rewriter.inserted
             return
         for y in reversed(rewriter.inserted):
@@ -147,7 +147,7 @@ class _Trial:
         return locate(self.text, x.start, x.end, PartName(word, number=number))
 
     def _has_line(self, x: Instruction) -> bool:
-        """Returns whether an instruction has a declaration of its own in the text.
+        """Returns whether the text contains a separate declaration of an instruction.
 
         The instruction may instead be written inline as an operand, or not at all.
         """
@@ -162,7 +162,7 @@ class _Trial:
         If `x` is the root, the other instruction becomes the root. The list is empty if the
         replacement is impossible.
         """
-        edits = list(removed_lines(self.text, x.start, x.end))
+        edits = list(line_removal(self.text, x.start, x.end))
         # In a scheduled module, the root is the last instruction.
         if not edits or not self._has_line(other) or (self.rewriter.is_root(x) and self.context.keeps_layouts):
             return []
@@ -215,7 +215,7 @@ class _Trial:
                 continue
             if self.context.has_effect(y) or not self.context.is_movable(y) or not self._has_line(y) or self.is_suppressed(y.start):
                 continue
-            removal = list(removed_lines(self.text, y.start, y.end))
+            removal = list(line_removal(self.text, y.start, y.end))
             if removal:
                 gone.add(y)
                 edits += removal

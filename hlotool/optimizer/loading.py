@@ -15,7 +15,7 @@ from hlotool.optimizer.registry import FAILURES, RuleError, all_rules, forget_ru
 __all__ = ["load_rules"]
 
 # The maximum size of a file, in bytes.
-_LARGEST = 16 << 20
+_MAX_BYTES = 16 << 20
 _PACKAGE = "hlotool_loaded"
 # Maps the absolute path of a loaded file to the names of its rules and passes.
 _loaded: dict[str, tuple[str, ...]] = {}
@@ -39,7 +39,7 @@ def load_rules(path: str) -> tuple[str, ...]:
         before, module = {*all_rules(), *PASSES}, _module_name(key)
         try:
             _run(module, key, path)
-            _loaded[key] = _registered(path, before)
+            _loaded[key] = _new_names(path, before)
         except BaseException:
             forget_rules([name for name in all_rules() if name not in before])
             for name in [name for name in PASSES if name not in before]:
@@ -49,7 +49,7 @@ def load_rules(path: str) -> tuple[str, ...]:
     return _loaded[key]
 
 
-def _registered(path: str, before: Container[str]) -> tuple[str, ...]:
+def _new_names(path: str, before: Container[str]) -> tuple[str, ...]:
     """Returns the names of the new rules and passes.
 
     Raises RuleError if there are none, or if their topic is the name of a pass.
@@ -66,9 +66,9 @@ def _registered(path: str, before: Container[str]) -> tuple[str, ...]:
 def _run(name: str, key: str, path: str) -> None:
     try:
         with Path(key).open("rb") as file:
-            source = file.read(_LARGEST + 1)
-        if len(source) > _LARGEST:
-            raise RuleError(f"cannot load '{path}': it has more than {_LARGEST:,} bytes, which is the limit")
+            source = file.read(_MAX_BYTES + 1)
+        if len(source) > _MAX_BYTES:
+            raise RuleError(f"cannot load '{path}': it has more than {_MAX_BYTES:,} bytes, which is the limit")
     except (OSError, ValueError) as error:
         raise RuleError(f"cannot load '{path}': {getattr(error, 'strerror', None) or error}") from error
     spec = spec_from_file_location(name, key)
@@ -88,7 +88,8 @@ def _run(name: str, key: str, path: str) -> None:
 def _module_name(path: str) -> str:
     """Returns the name under which a file is imported.
 
-    It is unique, since files in different folders may have the same name, and ends with the topic.
+    The name ends with the topic. It starts with a unique prefix, since files in different folders
+    may have the same name.
     """
     topic = re.sub(r"\W", "_", Path(path).stem)
     return f"{_PACKAGE}.{len(_loaded)}.{topic}"

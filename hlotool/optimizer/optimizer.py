@@ -41,8 +41,8 @@ def optimize(
     names of passes, in one string or in several; the default is the pipeline of `-O2`. The passes
     are repeated until nothing changes. A number in braces limits the rounds of a pass, as in
     `fold,algsimp{max=3},dce`. `fast_math` enables rules that may change rounding, NaNs, infinities
-    or the signs of zeros: it contains the flags that these rules may need, or is True for all flags
-    except `precision`. The observer is called after each run of a pass.
+    or the signs of zeros: it contains the flags to set, or is True for all flags except
+    `precision`. The observer is called after each run of a pass.
 
     Raises PassError for an unknown pass, RuleError for an unknown flag, and OptimizeError if
     `options.only` contains the name of a computation that the module does not have.
@@ -72,7 +72,7 @@ def run_specs(
     report.instructions_before = _size(module)
     result = OptimizedModule.copy_of(module, report)
     with no_garbage_collection():
-        with Context(result, _recording(options), report) as context:
+        with Context(result, _recording_options(options), report) as context:
             run_pipeline(context, specs, observer)
         report.remarks += context.rewriter.remarks
         report.instructions_after = _size(result)
@@ -81,7 +81,7 @@ def run_specs(
     return result
 
 
-def _recording(options: OptimizeOptions) -> OptimizeOptions:
+def _recording_options(options: OptimizeOptions) -> OptimizeOptions:
     """Returns the options with which the passes run.
 
     Rewrites must be recorded for `explain_why_not`, which reports what replaced an instruction.

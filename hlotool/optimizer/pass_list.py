@@ -14,7 +14,7 @@ _ITEM = re.compile(r"\s*(?P<name>[^\s,{}=]+)\s*(?:\{(?P<options>[^{}]*)\})?\s*(?
 _EQUALS = re.compile(r"\s*=\s*")
 # The options that every pass takes in braces.
 _OPTIONS = ("max",)
-# Python refuses to parse numbers with thousands of digits.
+# Python does not parse numbers with thousands of digits.
 _MAX_DIGITS = 9
 
 
@@ -27,7 +27,7 @@ class PassError(HlotoolError):
 class PassSpec(Record):
     """One pass of a list.
 
-    The pass runs only in the first `rounds` rounds of the pipeline, or in all rounds if it is None.
+    The pass runs only in the first `rounds` rounds of the pipeline; None means all rounds.
 
     >>> PassSpec("algsimp", 3).text
     'algsimp{max=3}'
@@ -66,10 +66,10 @@ def parse_passes(passes: str | Iterable[str]) -> tuple[PassSpec, ...]:
     for text in texts:
         if not isinstance(text, str):
             raise PassError(f"expected the names of passes, found {type(text).__name__}")
-    return tuple(spec for text in texts for spec in _parsed(text))
+    return tuple(spec for text in texts for spec in _parse(text))
 
 
-def _parsed(text: str) -> list[PassSpec]:
+def _parse(text: str) -> list[PassSpec]:
     specs: list[PassSpec] = []
     at = 0
     while at < len(text):
@@ -95,7 +95,7 @@ def _rounds(name: str, options: str) -> int | None:
             raise PassError(f"expected an option such as max=3 in the braces of pass '{name}', found '{word}'")
         if key not in _OPTIONS:
             meant = nearest(key, _OPTIONS)
-            hint = f"did you mean '{meant}'?" if meant else f"it takes {', '.join(_OPTIONS)}"
+            hint = f"did you mean '{meant}'?" if meant else f"use one of: {', '.join(_OPTIONS)}"
             raise PassError(f"pass '{name}' has no option '{key}'; {hint}")
         if not value.isdecimal() or len(value) > _MAX_DIGITS:
             raise PassError(f"expected a number of rounds in '{word}' of pass '{name}', found '{value}'")

@@ -1,4 +1,4 @@
-"""The names of hlotool's own passes, without importing the passes: completion must be fast."""
+"""A table of hlotool's own passes that does not import them, so that completion is fast."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _OTHER_NAMES = {
 }
 """The names of corresponding passes in XLA, MLIR and LLVM."""
 
-_MEANT = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
+_CORRESPONDING = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
 _FOLDER = Path(__file__).parent
 _MODULE_SUMMARY = re.compile(r'"""(.*?)(?:"""|$)', re.MULTILINE)
 
@@ -81,7 +81,7 @@ def meant_pass(word: str, names: list[str]) -> str | None:
     """
     plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", word).lower().replace("_", "-").removeprefix("hlo-").removesuffix("-pass").replace("-hlo-", "-")
     known = {name.replace("_", "-"): name for name in names}
-    meant = known.get(plain) or _MEANT.get(plain)
+    meant = known.get(plain) or _CORRESPONDING.get(plain)
     return meant if meant in names else nearest(word, names)
 
 

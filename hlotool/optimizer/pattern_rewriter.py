@@ -24,7 +24,7 @@ _NEAR = 4
 
 
 class PatternRewriter:
-    """One instruction of a module that is being optimized, to which a rule is applied.
+    """The state of applying a rule to one instruction, `x`, of a module.
 
     `inserted` lists the new instructions, in order; they are placed before the instruction to
     replace. A rule that returns None must not have inserted anything. An attempt to insert an
@@ -113,12 +113,12 @@ class PatternRewriter:
 
 def _require_dynamic_operand(op: OpDef, operands: Sequence[Instruction]) -> None:
     """Raises CannotBuildError if a dynamic result would take its sizes from static operands."""
-    if _has_sizes_of_operands(op) and not any(operand.shape.dynamic for operand in operands):
+    if _takes_operand_sizes(op) and not any(operand.shape.dynamic for operand in operands):
         raise CannotBuildError(f"the result of '{op.name}' is dynamic, but no operand is")
 
 
 @cache
-def _has_sizes_of_operands(op: OpDef) -> bool:
+def _takes_operand_sizes(op: OpDef) -> bool:
     return not op.arity or ELEMENTWISE in op.traits or (op.arity == 1 and REARRANGES in op.traits)
 
 

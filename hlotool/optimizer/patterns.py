@@ -1,4 +1,4 @@
-"""Helpers shared by rules: constants, element types, commuted operands."""
+"""Helpers shared by rules for constants, element types and commuted operands."""
 
 from __future__ import annotations
 

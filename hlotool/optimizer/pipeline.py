@@ -58,12 +58,12 @@ class _LatePass:
         self.module = f"hlotool.optimizer.{module}"
         self.function = function
 
-    def loaded(self) -> Pass:
+    def load(self) -> Pass:
         run: Pass = getattr(import_module(self.module), self.function)
         return run
 
     def __call__(self, context: Context) -> bool:
-        return self.loaded()(context)
+        return self.load()(context)
 
 
 PASSES: dict[str, Pass] = {name: _LatePass(*location) for name, location in BUILT_IN.items()}
@@ -95,7 +95,7 @@ def named_pass(name: str) -> Callable[[Pass], Pass]:
     ('Changes nothing.', True)
     """
     if not isinstance(name, str) or not is_pass_name(name):
-        raise PassError(f'@named_pass needs a name that a list of passes can contain, as in @named_pass("drop-copies"); found {name!r}')
+        raise PassError(f'@named_pass expects a name that a list of passes can contain, as in @named_pass("drop-copies"); found {name!r}')
     if name in pass_names():
         raise PassError(f"there is already a pass '{name}'")
 
@@ -123,7 +123,7 @@ def pass_summary(name: str) -> str:
     """
     run = PASSES.get(name)
     if run is not None:
-        doc = getdoc(run.loaded() if isinstance(run, _LatePass) else run)
+        doc = getdoc(run.load() if isinstance(run, _LatePass) else run)
     else:
         doc = sys.modules[next(entry.rewrite.__module__ for entry in all_rules().values() if entry.topic == name)].__doc__
     return (doc or "").strip().partition("\n")[0]
@@ -176,9 +176,9 @@ def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObse
             # Rules have not looked at everything around their last rewrites. An instruction that a
             # pass has erased may also have kept other instructions in place through control
             # dependencies.
-            may_go_on = has_rules or context.rewriter.has_control_dependencies
+            may_continue = has_rules or context.rewriter.has_control_dependencies
             result = _run(context, spec.name, number, run)
-            if not (may_go_on and result.rewrites):
+            if not (may_continue and result.rewrites):
                 finished[spec.name] = context.progress
             if observer is not None:
                 context.rewriter.flush()
@@ -192,7 +192,7 @@ def _is_built_in(run: Pass) -> bool:
     return (getattr(run, "__module__", None) or "").startswith("hlotool.optimizer.")
 
 
-def _checked(name: str, run: Pass) -> Pass:
+def _with_checks(name: str, run: Pass) -> Pass:
     """Wraps a user's pass with checks.
 
     The wrapper raises RuleError if the pass fails or leaves a cycle behind. It adds a remark if the
@@ -217,9 +217,9 @@ def _checked(name: str, run: Pass) -> Pass:
 
 def _run(context: Context, name: str, number: int, run: Pass) -> PassRun:
     before, changes, start = context.report.count, context.rewriter.change_count, time.perf_counter()
-    (run if _is_built_in(run) else _checked(name, run))(context)
-    context.erase_unused_parameters_of_fusions(changes)
-    statistics = context.report.of_pass(name)
+    (run if _is_built_in(run) else _with_checks(name, run))(context)
+    context.erase_unused_fusion_parameters(changes)
+    statistics = context.report.pass_statistics(name)
     statistics.tries += 1
     statistics.hits += context.report.count - before
     statistics.seconds += time.perf_counter() - start

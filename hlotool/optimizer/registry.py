@@ -45,9 +45,9 @@ class Rule(Record):
     """A rewrite rule.
 
     `opcodes` lists the opcodes of the instructions that the rule may replace; `flags` contains the
-    fast-math flags that it needs. A rule without flags is exact: results are equal bit for bit,
-    except for the payloads of NaNs. If `operands` is not empty, one of the instruction's operands
-    must have one of the opcodes in it; this is tested before the rule is called.
+    fast-math flags that it requires. A rule without flags is exact: results are equal bit for bit,
+    except for the payloads of NaNs. If `operands` is not empty, the rule is only called if one of
+    the instruction's operands has one of these opcodes.
     """
 
     name: str
@@ -73,23 +73,23 @@ class Rule(Record):
         return self.rewrite.__module__.startswith(f"{rules.__name__}.")
 
     def checked(self, x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
-        """Returns the instruction that replaces `x`, or None.
+        """Calls the rule, and returns the instruction that replaces `x`, or None.
 
-        Raises RuleError if the rule inserts instructions but returns None, if it removes `x`, or if
-        it returns something that cannot replace `x`.
+        If the rule inserts instructions but returns None, removes `x`, or returns something that
+        cannot replace `x`, raises RuleError or, for hlotool's own rules, InternalError.
         """
         new, module_rewriter = self.rewrite(x, rewriter), rewriter.module_rewriter
         if x not in module_rewriter:
-            raise self._misbehaved(x, "removed the instruction; it should return the one that replaces it")
+            raise self._error(x, "removed the instruction instead of returning its replacement")
         if new is None:
             if rewriter.inserted:
-                raise self._misbehaved(x, "inserted instructions, but returned None")
+                raise self._error(x, "inserted instructions, but returned None")
         elif not isinstance(new, Instruction):
-            raise self._misbehaved(x, f"returned {new!r}, which is not an instruction")
+            raise self._error(x, f"returned {new!r}, which is not an instruction")
         elif new not in module_rewriter or module_rewriter.owner(new) is not module_rewriter.owner(x):
-            raise self._misbehaved(x, f"returned '{new.name}', which is not in the same computation")
+            raise self._error(x, f"returned '{new.name}', which is not in the same computation")
         elif new is not x and depends_on(new, x):
-            raise self._misbehaved(x, f"returned '{new.name}', which depends on the instruction that it would replace")
+            raise self._error(x, f"returned '{new.name}', which depends on the instruction that it would replace")
         return new
 
     def failure(self, x: Instruction, error: BaseException) -> HlotoolError:
@@ -99,9 +99,9 @@ class Rule(Record):
         """
         if isinstance(error, RuleError):
             return error
-        return self._misbehaved(x, f"failed{location_of_failure(error, self.rewrite)}: {type(error).__name__}: {error}")
+        return self._error(x, f"failed{location_of_failure(error, self.rewrite)}: {type(error).__name__}: {error}")
 
-    def _misbehaved(self, x: Instruction, message: str) -> HlotoolError:
+    def _error(self, x: Instruction, message: str) -> HlotoolError:
         return (InternalError if self.is_built_in else RuleError)(f"rule '{self.name}' {message}; at '{x.name}' ({x.op.name})")
 
 
@@ -121,7 +121,7 @@ def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), n
     hlotool.optimizer.registry.RuleError: there is no opcode 'negat'; did you mean 'negate'?
     """
     if not opcodes or not all(isinstance(opcode, str) for opcode in (*opcodes, *of)):
-        raise RuleError('@rule needs the opcodes of the instructions that the rule replaces, as in @rule("add")')
+        raise RuleError('@rule expects the opcodes of the instructions that the rule replaces, as in @rule("add")')
     for opcode in (*opcodes, *of):
         if opcode not in OPS:
             raise RuleError(f"there is no opcode '{opcode}'{_hint(opcode, OPS)}")

@@ -36,7 +36,7 @@ class RuleStatistics:
 class Rewritten:
     """One rewrite: its rule or pass, its location, and the instruction before and after.
 
-    `after` lists the instructions that replaced it, or descriptions of what happened to it. `line`
+    `after` lists the new instructions, or descriptions of what happened to the old one. `line`
     is 0 for instructions without a source, and `instruction` is empty if a whole computation was
     removed.
     """
@@ -96,21 +96,21 @@ class Report:
         """True if nothing more may change: the limit is reached, or a rule did not stop firing."""
         return self.is_stopped or (self.limit is not None and self.count >= self.limit)
 
-    def of(self, name: str) -> RuleStatistics:
+    def statistics_of(self, name: str) -> RuleStatistics:
         """Returns the statistics of a rule, or of the rewrites of a pass that applies no rules."""
         statistics = self.statistics.get(name)
         if statistics is None:
             statistics = self.statistics[name] = RuleStatistics()
         return statistics
 
-    def of_pass(self, name: str) -> RuleStatistics:
+    def pass_statistics(self, name: str) -> RuleStatistics:
         """Returns the statistics of the runs of a pass."""
         return self.passes.setdefault(name, RuleStatistics())
 
     def add(self, name: str) -> None:
         """Counts one rewrite."""
         self.count += 1
-        self.of(name).hits += 1
+        self.statistics_of(name).hits += 1
 
     @property
     def sorted_passes(self) -> list[tuple[str, RuleStatistics]]:
@@ -151,8 +151,8 @@ class Report:
     ) -> None:
         """Records a rewrite of `x`, which must still be in the module.
 
-        `after` lists the instructions that replace it, or descriptions of what happens to it;
-        `renamed` is the instruction that takes over its name.
+        `after` lists the instructions that replace `x`, or descriptions of what happens to `x`;
+        `renamed` is the instruction that takes over the name of `x`.
         """
         names = OwnNames() if renamed is None else OwnNames({renamed: x.name})
         texts = tuple(y if isinstance(y, str) else instruction_text(module, y, names) for y in after)
@@ -167,7 +167,7 @@ _REWRITE_FIELDS = ("rule", "computation", "instruction", "line", "before", "afte
 
 
 def _sorted(rows: Mapping[str, RuleStatistics]) -> list[tuple[str, RuleStatistics]]:
-    """Sorts by rewrites, then by tries; not by time, so that the order is the same in every run."""
+    """Sorts by rewrites, then by tries. Times differ from run to run and do not affect the order."""
     return sorted(rows.items(), key=lambda item: (-item[1].hits, -item[1].tries, item[0]))
 
 

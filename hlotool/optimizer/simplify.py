@@ -21,12 +21,12 @@ from hlotool.optimizer.registry import FAILURES, Rule
 from hlotool.optimizer.report import RuleStatistics
 from hlotool.shapes.shape import compatible
 
-__all__ = ["adapt", "refusal", "simplify"]
+__all__ = ["adapt", "rejection_reason", "simplify"]
 
-# The maximum number of rewrites in one run over a computation is _MAX_IN_ANY_CASE, plus
-# _MAX_REWRITES per instruction. Long chains need about ten per instruction.
+# The maximum number of rewrites in one run over a computation is _BASE_REWRITES plus _MAX_REWRITES
+# per instruction. Long chains need about ten per instruction.
 _MAX_REWRITES = 20
-_MAX_IN_ANY_CASE = 100
+_BASE_REWRITES = 100
 _FEW_USERS = 16
 # The candidate rules for instructions with more operands are not cached.
 _MAX_OPERANDS = 3
@@ -98,13 +98,13 @@ def _affected(context: Context, changes: Changes, visited: Mapping[Instruction, 
     return result
 
 
-def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> str | None:
+def rejection_reason(context: Context, entry: Rule, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> str | None:
     """Returns the reason why the result `new` of a rule may not replace `x`, or None if it may.
 
-    The result must have the shape of `x`. It must also have the same layout and sharding, unless it
-    is a new instruction, which takes them over. Instructions that users' rules insert must be
-    valid. Instructions that hlotool's own rules insert are always valid, except in modules with
-    layouts that the rules do not know.
+    The result must have the shape of `x`. An existing instruction must also have the same layout
+    and sharding, whereas a new instruction takes them over. Instructions that users' rules insert
+    must be valid. Instructions that hlotool's own rules insert are always valid, except possibly in
+    scheduled modules.
     """
     if new is x:
         return "the result is the instruction itself"
@@ -126,8 +126,7 @@ def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, ins
 def adapt(rewriter: Rewriter, x: Instruction, new: Instruction) -> None:
     """Gives an instruction the layout and the sharding of the instruction it replaces.
 
-    An existing instruction already has the same layout and sharding; otherwise, `refusal` would
-    have rejected it.
+    An existing instruction already has both, since `rejection_reason` compares them.
     """
     if new.shape != x.shape:
         rewriter.update(new, shape=x.shape)
@@ -146,7 +145,7 @@ class _Simplifier:
         # The table includes the statistics of each rule, so that they are looked up only once.
         # Checks take time, so only users' rules are checked.
         self.table = {
-            op: [(entry, entry.rewrite if entry.is_built_in else entry.checked, context.report.of(entry.name)) for entry in entries]
+            op: [(entry, entry.rewrite if entry.is_built_in else entry.checked, context.report.statistics_of(entry.name)) for entry in entries]
             for op, entries in table.items()
         }
         self.candidates: dict[tuple[OpDef, tuple[OpDef, ...]], list[_Candidate]] = {}
@@ -160,7 +159,7 @@ class _Simplifier:
         self.fired.clear()
         if self.report.is_exhausted:
             return
-        most = self.report.count + _MAX_IN_ANY_CASE + _MAX_REWRITES * len(instructions)
+        limit = self.report.count + _BASE_REWRITES + _MAX_REWRITES * len(instructions)
         self.queue.extend(instructions)
         self.waiting.update(instructions)
         queue, waiting, rewriter, table, visited = self.queue, self.waiting, self.rewriter, self.table, self.visited
@@ -176,7 +175,7 @@ class _Simplifier:
             self.change_count = rewriter.change_count
             if self.report.is_exhausted:
                 break
-            if self.report.count > most:
+            if self.report.count > limit:
                 name, _ = self.fired.most_common(1)[0]
                 self.report.remark(f"rule '{name}' does not stop firing in computation '{computation.name}'; the passes were stopped")
                 self.report.is_stopped = True
@@ -194,7 +193,7 @@ class _Simplifier:
         return candidates
 
     def _visit(self, x: Instruction) -> bool:
-        """Applies the first rule that matches. Returns whether there is one."""
+        """Applies the first rule whose result is accepted. Returns whether there is one."""
         candidates = self._candidates(x)
         if not candidates or not self.context.is_movable(x):
             return False
@@ -228,9 +227,9 @@ class _Simplifier:
         self.change_count = self.rewriter.change_count
 
     def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
-        """Replaces `x`, unless `new` is refused. Returns whether it was replaced."""
+        """Replaces `x`, unless `new` is rejected. Returns whether `x` was replaced."""
         rewriter = self.rewriter
-        if refusal(self.context, entry, x, new, inserted) is not None:
+        if rejection_reason(self.context, entry, x, new, inserted) is not None:
             return False
         adapt(rewriter, x, new)
         self.fired[entry.name] += 1

@@ -1,6 +1,7 @@
 """Removes elements from tuples that computations take or return.
 
-An operand is narrowed together with its parameter, and a root together with the result.
+Callers edit both sides of a call: the operand with the callee's parameter, or the result of the
+call with the callee's root.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from hlotool.shapes.shape import tuple_shape
 from hlotool.shapes.sharding import tuple_sharding
 
 __all__ = [
-    "is_only_taken_apart",
+    "is_only_unpacked",
     "is_removable_root",
     "keep_elements_of_operand",
     "keep_elements_of_result",
@@ -26,15 +27,23 @@ __all__ = [
 _BY_ELEMENT = frozenset({"parameter_replication", "frontend_attributes", "statistics"})
 
 
-def is_only_taken_apart(rewriter: Rewriter, x: Instruction) -> bool:
-    """Returns whether only get-tuple-elements use a tuple, so that elements can be removed."""
+def is_only_unpacked(rewriter: Rewriter, x: Instruction) -> bool:
+    """Returns whether elements can be removed from `x`.
+
+    All its users must be get-tuple-elements, and it must not be a root or have attributes that
+    describe single elements.
+    """
     if rewriter.is_root(x) or not _BY_ELEMENT.isdisjoint(x.attributes):
         return False
     return all(user.op.name == "get-tuple-element" for user in rewriter.users(x))
 
 
 def is_removable_root(rewriter: Rewriter, root: Instruction) -> bool:
-    """Returns whether a root is a tuple without other uses, so that elements can be removed."""
+    """Returns whether elements can be removed from a root.
+
+    The root must be a tuple instruction without users, and must not have attributes that describe
+    single elements.
+    """
     return root.op.name == "tuple" and not rewriter.users(root) and _BY_ELEMENT.isdisjoint(root.attributes)
 
 
@@ -46,7 +55,7 @@ def taken_elements(rewriter: Rewriter, x: Instruction) -> set[int]:
 def keep_elements_of_result(rewriter: Rewriter, x: Instruction, kept: Sequence[int]) -> None:
     """Removes all but the kept elements of an instruction, and updates the indices of its users.
 
-    `is_only_taken_apart` must be true for the instruction, which may be a parameter, for example.
+    `is_only_unpacked` must be true for the instruction, which may be a parameter, for example.
     """
     _narrow(rewriter, x, kept)
     numbers = {old: new for new, old in enumerate(kept)}
@@ -81,6 +90,6 @@ def _narrow(rewriter: Rewriter, x: Instruction, kept: Sequence[int], operands: S
     if sharding is not None:
         starts = list(accumulate((element.leaf_count for element in x.shape.elements), initial=0))
         leaves = [leaf for k in kept for leaf in sharding.elements[starts[k] : starts[k + 1]]]
-        # XLA gives the empty tuple a sharding of one element.
+        # In XLA, the sharding of an empty tuple has one element, so it is left out here.
         attributes["sharding"] = tuple_sharding(leaves) if leaves else None
     rewriter.update(x, shape=shape, operands=x.operands if operands is None else operands, attributes=attributes)

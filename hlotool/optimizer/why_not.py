@@ -22,7 +22,7 @@ from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.pipeline import PASSES, topics_of
 from hlotool.optimizer.registry import FAILURES, Rule, all_rules
 from hlotool.optimizer.report import Report, Rewritten, WhyNot, line_of
-from hlotool.optimizer.simplify import refusal
+from hlotool.optimizer.simplify import rejection_reason
 from hlotool.record import replace
 
 __all__ = ["UnknownInstructionError", "explain_why_not"]
@@ -62,11 +62,11 @@ def explain_why_not(name: str, before: Module, after: Module, specs: Sequence[Pa
     return answers or gone
 
 
-def _end(report: Report) -> str:
+def _unapplied_reason(report: Report) -> str:
     """Returns the reason why a rule that matches was not applied."""
     if report.is_stopped:
         return "the passes were stopped, since a rule did not stop firing"
-    return "the limit on rewrites was reached" if report.is_exhausted else "the passes ended before it was tried"
+    return "the limit on rewrites was reached" if report.is_exhausted else "the passes ended before this rule was tried"
 
 
 def _replaced(rewrite: Rewritten) -> WhyNot:
@@ -87,12 +87,12 @@ class _Trial:
     def answers(self, computation: Computation, x: Instruction) -> Iterator[WhyNot]:
         context = self.context
         line = line_of(context.module, x)
-        everywhere = list(self._obstacles(computation, x))
+        general = list(self._obstacles(computation, x))
         for entry in all_rules().values():
             if x.op.name in entry.opcodes:
-                is_match, reason = self._answer(entry, x, everywhere)
+                is_match, reason = self._answer(entry, x, general)
                 yield WhyNot(computation.name, x.name, line, entry.name, is_match, reason)
-        for name, reason in self._of_passes(computation, x):
+        for name, reason in self._pass_answers(computation, x):
             yield WhyNot(computation.name, x.name, line, name, None, reason)
 
     def _obstacles(self, computation: Computation, x: Instruction) -> Iterator[str]:
@@ -102,32 +102,32 @@ class _Trial:
             yield f"computation '{computation.name}' is not among those to optimize"
         elif not self.context.is_optimized(computation):
             yield f"computation '{computation.name}' belongs to an asynchronous operation"
-        if not self.context.is_valid_before(x):
-            yield "it, one of its operands, or one of their operands is invalid"
+        if not self.context.is_sound(x):
+            yield "the instruction, or one on which its rewrites rely, is invalid"
         others = (*x.control_predecessors, *rewriter.control_successors(x))
         if others:
-            yield f"control dependencies order it relative to {_names(others)}"
+            yield f"control dependencies order the instruction relative to {_names(others)}"
 
-    def _answer(self, entry: Rule, x: Instruction, everywhere: list[str]) -> tuple[bool | None, str]:
-        if not self.context.is_valid_before(x):
+    def _answer(self, entry: Rule, x: Instruction, general: list[str]) -> tuple[bool | None, str]:
+        if not self.context.is_sound(x):
             # Rules may rely on facts that hold only for valid instructions.
-            return None, "; ".join(everywhere)
-        matches, refused = self._attempt(entry, x)
+            return None, "; ".join(general)
+        matches, reason = self._attempt(entry, x)
         if not matches:
             return False, ". ".join(part for part in (entry.summary, entry.details.replace("\n", " ")) if part)
-        obstacles = [*everywhere]
+        obstacles = [*general]
         if entry.topic not in self.topics:
-            obstacles.append("none of the passes applies it")
+            obstacles.append("none of the passes applies this rule")
         if missing := sorted(entry.flags - self.options.fast_math):
-            obstacles.append(f"it needs --fast-math={','.join(missing)}")
-        if refused is not None:
-            obstacles.append(refused)
+            obstacles.append(f"the rule requires --fast-math={','.join(missing)}")
+        if reason is not None:
+            obstacles.append(reason)
         if not obstacles:
-            obstacles.append(_end(self.report))
+            obstacles.append(_unapplied_reason(self.report))
         return True, "; ".join(obstacles)
 
     def _attempt(self, entry: Rule, x: Instruction) -> tuple[bool, str | None]:
-        """Returns whether a rule matches, and the reason for refusing its result, if any."""
+        """Returns whether a rule matches, and the reason for rejecting its result, if any."""
         if entry.operands and entry.operands.isdisjoint(operand.op for operand in x.operands):
             return False, None
         rewriter = PatternRewriter(self.context.rewriter, x)
@@ -142,12 +142,12 @@ class _Trial:
             raise entry.failure(x, error) from error
         if new is None:
             return False, None
-        reason = refusal(self.context, entry, x, new, rewriter.inserted)
+        reason = rejection_reason(self.context, entry, x, new, rewriter.inserted)
         rewriter.undo()
         return True, reason
 
-    def _of_passes(self, computation: Computation, x: Instruction) -> Iterator[tuple[str, str]]:
-        """Yields the passes that apply no rules, each with the reason why it leaves `x` alone."""
+    def _pass_answers(self, computation: Computation, x: Instruction) -> Iterator[tuple[str, str]]:
+        """Yields dce, cse and fold, each with the reason why the pass leaves `x` alone."""
         answers = {"dce": self._why_not_removed(x), "cse": self._why_not_merged(computation, x), "fold": _why_not_folded(x)}
         for name, reason in answers.items():
             if name in self.named:
@@ -160,26 +160,26 @@ class _Trial:
         if x.op.name == "parameter":
             return "parameters of the entry, of loops, and of other computations whose callers need them are kept"
         if rewriter.is_root(x):
-            return "it is the root of its computation"
+            return "the instruction is the root of its computation"
         if users := rewriter.users(x):
-            return f"it is used by {_names(users)}"
+            return f"the instruction is used by {_names(users)}"
         if self.context.has_effect(x):
-            return "it has an effect"
-        return "it is ordered by control dependencies" if rewriter.is_used(x) else "it would be removed"
+            return "the instruction has an effect"
+        return "control dependencies order the instruction" if rewriter.is_used(x) else "the instruction would be removed"
 
     def _why_not_merged(self, computation: Computation, x: Instruction) -> str:
         if x.op.name == "parameter":
             return "parameters are not merged"
         if self.context.has_effect(x):
-            return "it has an effect"
+            return "the instruction has an effect"
         if NONDETERMINISTIC in x.op.traits:
-            return "two runs may give different results"
-        frozen = ComputationClasses(self.context.module).frozen
-        key = (x.op, x.shape, x.operands, x.immediate, frozen(x.attributes))
+            return "two runs may produce different results"
+        freeze = ComputationClasses(self.context.module).freeze
+        key = (x.op, x.shape, x.operands, x.immediate, freeze(x.attributes))
         similar = [
             y
             for y in self.context.instructions(computation)
-            if y is not x and (y.op, y.shape, y.operands, y.immediate) == key[:4] and frozen(y.attributes) == key[4]
+            if y is not x and (y.op, y.shape, y.operands, y.immediate) == key[:4] and freeze(y.attributes) == key[4]
         ]
         if not similar:
             return "no other instruction of the computation has the same opcode, operands, shape and attributes"
@@ -188,11 +188,11 @@ class _Trial:
 
 def _why_not_folded(x: Instruction) -> str:
     if x.op.name == "constant":
-        return "it is a constant"
-    others = [operand for operand in x.operands if operand.literal is None]
+        return "the instruction is a constant"
+    others = list(dict.fromkeys(operand for operand in x.operands if operand.literal is None))
     if others:
         return f"{_names(others)} {'is' if len(others) == 1 else 'are'} not constant"
-    return "it has no operands" if not x.operands else "the result is too large, has an effect, or cannot be computed ahead of time"
+    return "the instruction has no operands" if not x.operands else "the result is too large, has an effect, or cannot be computed ahead of time"
 
 
 def _names(instructions: Sequence[Instruction]) -> str:

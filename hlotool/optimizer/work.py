@@ -63,7 +63,7 @@ def work_of(x: Instruction) -> int:
 def _shapes(x: Instruction) -> list[Shape]:
     """Returns the shapes of the values that an instruction computes, and of its operands.
 
-    Values that it only passes on are left out. Tuples and tokens count as one element.
+    Values that are only passed on are left out. Tuples and tokens count as one element.
     """
     results = x.shape.leaves() if x.op.traits.isdisjoint({STRUCTURAL, FORWARDS}) else ()
     return [*results, *(y.shape for y in x.operands)]

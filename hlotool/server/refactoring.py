@@ -13,7 +13,7 @@ from hlotool.errors import Edit, EditError, ParseError, Source
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Computation, Instruction, Module
-from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_caller, says_nothing_else
+from hlotool.optimizer.inlining import can_replace_caller, copy_body, has_no_other_attributes, replace_caller
 from hlotool.server.documents import ModuleText
 from hlotool.server.formatting import changes_between
 from hlotool.text.formatting.spelling import options_like
@@ -22,7 +22,7 @@ from hlotool.text.parse.parser import parse_source
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.printer import ModulePrinter
 from hlotool.text.source.trivia import skip_trivia
-from hlotool.verifier.fixes.lints import removed_computation
+from hlotool.verifier.fixes.lints import computation_removal
 from hlotool.verifier.fixing import apply_edits
 
 __all__ = ["extract", "inline"]
@@ -52,7 +52,7 @@ def inline(module: ModuleText, x: Instruction) -> list[Edit]:
         body = call.called[0]
         if rewriter.module.is_scheduled:
             raise EditError(f"'{x.name}' cannot be inlined: the module is scheduled, and inlining would change the order of its instructions")
-        if not says_nothing_else(call) or not can_replace_caller(rewriter, call, body):
+        if not has_no_other_attributes(call) or not can_replace_caller(rewriter, call, body):
             raise EditError(f"'{x.name}' cannot be inlined: it has attributes that the instructions of '{body.name}' cannot take over")
         replace_caller(rewriter, call, body, copy_body(rewriter, body, call.operands, call))
 
@@ -153,7 +153,7 @@ class _Lines:
         olds = {new: old for old, new in self.computations.items()}
         for old, new in self.computations.items():
             if new not in kept:
-                removal = list(removed_computation(self.text, old))
+                removal = list(computation_removal(self.text, old))
                 if not removal:
                     raise EditError(f"computation '{old.name}' contains comments or shares a line with other text")
                 yield from removal

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from random import Random
 
-from hlotool.analysis.effects import has_effect, those_with_effects
+from hlotool.analysis.effects import has_effect, select_with_effects
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.walk import fusion_computations
@@ -34,7 +34,7 @@ def _order_effects(module: Module, random: Random) -> None:
 
     Adds control dependencies if operands do not already determine the order.
     """
-    with_effects = those_with_effects((computation, computation.instructions) for computation in module.computations)
+    with_effects = select_with_effects((computation, computation.instructions) for computation in module.computations)
     with Rewriter(module) as rewriter:
         for computation in _computations(module):
             last: Instruction | None = None

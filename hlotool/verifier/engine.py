@@ -1,8 +1,8 @@
 """Checks a module against all rules.
 
-The engine checks every instruction by inference and the constraints of its op, then runs the rules
-in the folder `rules`. It has no special cases for opcodes or rules. `verifier.report` converts its
-findings to diagnostics.
+The engine checks every instruction with shape inference and the constraints of its op, then runs
+the rules in the folder `rules`. The engine has no special cases for opcodes or rules.
+`verifier.report` converts the findings to diagnostics.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from hlotool.verifier.suppressions import apply_suppressions
 __all__ = ["InstructionRules", "check", "verify"]
 
 _DEFAULT_MODES = VerifyModes()
-_UNJUDGED: Any = object()
+_UNCHECKED: Any = object()
 
-_OF_SHAPES = frozenset({"L003", "T083", "T084"})
-"""Rules about a single shape. Inference checks these rules again for the shapes that it derives."""
+_SHAPE_CODES = frozenset({"L003", "T083", "T084"})
+"""Codes of rules about a single shape. Inference also checks the shapes that it derives."""
 
 
 def verify(
@@ -56,10 +56,10 @@ def verify(
 
 
 def check(module: Module, modes: VerifyModes, selection: Selection, errors: Sequence[Diagnostic] = ()) -> list[Diagnostic]:
-    """Returns the problems in a module, as `verify` does, but takes a Selection.
+    """Returns the problems in a module, like `verify`, but takes a Selection.
 
-    `errors` lists the errors of a failed strict parse, if `module` comes from a tolerant parse.
-    They are reported instead of the module's own errors.
+    If `module` comes from a tolerant parse after a failed strict parse, `errors` lists the errors
+    of the strict parse. They are reported instead of the errors in `module.diagnostics`.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) } // hlotool: ignore[T003] later")
@@ -157,12 +157,12 @@ class InstructionRules:
         for computation in self.facts.module.computations:
             for x in computation.instructions:
                 key = (id(x.op), id(x.attributes), id(x.shape), *[id(operand.shape) for operand in x.operands])
-                verdict = get(key, _UNJUDGED)
-                if verdict is _UNJUDGED:
+                verdict = get(key, _UNCHECKED)
+                if verdict is _UNCHECKED:
                     verdict = verdicts[key] = judge(x)
                 if verdict is None or self._is_consequence(x, corrected):
                     continue
-                shape = self._corrected(x)
+                shape = self._corrected_shape(x)
                 if shape is not None:
                     corrected[x] = shape
                 # In the hidden computation of a start such as `negate-start`, only the root is
@@ -170,10 +170,10 @@ class InstructionRules:
                 if x is computation.root or computation not in hidden:
                     yield Finding(verdict.code, computation, x, verdict.at, verdict.message, verdict.hint, severity=verdict.severity)
 
-    def _corrected(self, x: Instruction) -> Shape | None:
+    def _corrected_shape(self, x: Instruction) -> Shape | None:
         """Returns the shape that follows from the operands of an instruction, or None."""
         try:
-            expected = self._expected(x.op, x.shape, tuple([operand.shape for operand in x.operands]), x.attributes)
+            expected = self._expected_shape(x.op, x.shape, tuple([operand.shape for operand in x.operands]), x.attributes)
         except Violation:
             return None
         # Inference ignores layouts.
@@ -200,13 +200,13 @@ class InstructionRules:
             if all(other is None or other.code != fault.code for other in faults):
                 return fault
         fault = self._judge_op(x.op, x.shape, operands, x.attributes)
-        if fault is not None and fault.code in _OF_SHAPES and any(self._judge_shape(shape) for shape in operands):
+        if fault is not None and fault.code in _SHAPE_CODES and any(self._judge_shape(shape) for shape in operands):
             return None
         return fault
 
     def _judge_shape(self, shape: Shape) -> Violation | None:
-        verdict = self._shapes.get(shape, _UNJUDGED)
-        if verdict is _UNJUDGED:
+        verdict = self._shapes.get(shape, _UNCHECKED)
+        if verdict is _UNCHECKED:
             verdict = self._shapes[shape] = self._first_violation(shape)
         return verdict  # type: ignore[no-any-return]
 
@@ -223,7 +223,7 @@ class InstructionRules:
         warning: Violation | None = None
         expected: Shape | None = None
         try:
-            expected = self._expected(op, result, operands, written)
+            expected = self._expected_shape(op, result, operands, written)
         except Violation as violation:
             if (violation.severity or severity_of(violation.code)) == "error":
                 return violation
@@ -238,7 +238,7 @@ class InstructionRules:
             return violation
         return warning
 
-    def _expected(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Shape | None:
+    def _expected_shape(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Shape | None:
         """Returns the result shape determined by inference and the op's constraints, or None."""
         attributes: dict[str, Any] = written
         if op.calls:

@@ -85,8 +85,8 @@ class RuleExplanation(NamedTuple):
 
     `checks` is the text under *Checks* in the rule's docstring, or None if there is none. `bad` is
     the text of a module that breaks the rule, and `good` is the text of a module that follows it.
-    `needs` contains the options that `hlotool verify` (`hlotool run` for codes of the family R)
-    needs to report the bad module. `configure` lists pairs of a setting and its effect.
+    `needs` contains the options with which `hlotool verify` (`hlotool run` for codes of the family
+    R) reports the bad module. `configure` lists pairs of a setting and its effect.
     """
 
     code: str
@@ -138,8 +138,8 @@ def explain(subject: str, others: Iterable[str] = ()) -> RuleExplanation | OpExp
         return explain_op(OPS[word])
     if code is not None:
         return explain_rule(code)
-    rewritings = list(others)
-    meant, kinds = nearest_rule(word, *OPS, *rewritings), "rule, opcode, pass or rewrite" if rewritings else "rule or opcode"
+    rewrites = list(others)
+    meant, kinds = nearest_rule(word, *OPS, *rewrites), "rule, opcode, pass or rewrite" if rewrites else "rule or opcode"
     raise UnknownSubjectError(f"there is no {kinds} '{word}'" + (f"; did you mean '{meant}'?" if meant else ""))
 
 
@@ -180,7 +180,7 @@ def has_fix(code: str) -> bool:
 
 
 def _fix_of(code: str) -> tuple[str, bool] | None:
-    """Returns the title of the fix for findings of a code and whether it is safe, or None."""
+    """Returns the title of a code's fix and whether the fix is safe, or None."""
     rule, rewrite = fix_rules().get(code), rewrite_fixes().get(code)
     if rule is not None:
         return rule.title, rule.is_safe
@@ -263,7 +263,7 @@ def explain_op(op: OpDef) -> OpExplanation:
     *texts, example = cleandoc(op.doc).split("\n\n")
     summary, details = (" ".join(text.split()) for text in (texts[0], " ".join(texts[1:])))
     attributes = tuple(
-        (spec.name, describe_kind(spec.kind), None if spec.default is REQUIRED else _spelled(spec.default)) for spec in op.attributes.values()
+        (spec.name, describe_kind(spec.kind), None if spec.default is REQUIRED else _default_text(spec.default)) for spec in op.attributes.values()
     )
     return OpExplanation(op.name, summary, details, cleandoc("\n" + example), op.operands, op.variadic, attributes, op.infers)
 
@@ -280,7 +280,7 @@ def describe_kind(kind: str) -> str:
     return f"{', '.join(words)} or {last}"
 
 
-def _spelled(default: Any) -> str:
+def _default_text(default: Any) -> str:
     return "left out" if default is None or default == () else str(default).lower() if isinstance(default, bool) else str(default)
 
 

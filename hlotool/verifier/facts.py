@@ -1,4 +1,4 @@
-"""Facts about a module that several rules need, computed lazily, once per verification."""
+"""Facts about a module that several rules share, each computed only once and only if needed."""
 
 from __future__ import annotations
 
@@ -95,16 +95,16 @@ class Facts:
         return reachable([self.module.entry])
 
     @cached_property
-    def _with_effects(self) -> set[Computation]:
+    def _computations_with_effects(self) -> set[Computation]:
         return computations_with_effects(self.module)
 
     def has_effect(self, x: Instruction) -> bool:
         """Returns whether an instruction does more than compute its value."""
-        return has_effect(x, self._with_effects)
+        return has_effect(x, self._computations_with_effects)
 
     @cached_property
     def classes(self) -> ComputationClasses:
-        """The computations grouped by what they compute."""
+        """The computations, grouped by equality up to names and metadata."""
         return ComputationClasses(self.module)
 
     @cached_property

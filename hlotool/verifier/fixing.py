@@ -24,7 +24,7 @@ from hlotool.text.parse.parser import decoded, parts_of, read_source
 from hlotool.verifier import fixes
 
 __all__ = [
-    "Faulty",
+    "FindingContext",
     "FixRule",
     "FixedText",
     "RewriteFix",
@@ -38,15 +38,15 @@ __all__ = [
     "with_fixes",
 ]
 
-# Each attempt parses the whole text, so a kind of fix that has failed this often since its last
-# success is not tried again.
+# Each attempt parses the whole text. After this many rejections of fixes for one code, the other
+# fixes for the code are skipped until a fix succeeds.
 _MAX_FAILURES = 20
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 _DEFINED = re.compile(r"^[ \t]*(?:ROOT[ \t]+)?%?([A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=[ \t]", re.MULTILINE)
 
 
-class Faulty(NamedTuple):
-    """A finding, together with the module and the source, which are needed for fixes."""
+class FindingContext(NamedTuple):
+    """A finding with its module and its source, from which the edits of a fix are computed."""
 
     diagnostic: Diagnostic
     module: Module
@@ -67,8 +67,8 @@ class Faulty(NamedTuple):
         return next((x for x in computation.instructions if x.name == self.diagnostic.instruction), None) if computation is not None else None
 
 
-FixMaker = Callable[[Faulty], Iterable[Edit]]
-RewriteMaker = Callable[[Faulty, Sequence[str]], Iterable[Edit]]
+FixMaker = Callable[[FindingContext], Iterable[Edit]]
+RewriteMaker = Callable[[FindingContext, Sequence[str]], Iterable[Edit]]
 """A function that returns the edits for applying named rewrites at a finding's instruction.
 
 It is a callback, since the optimizer is in a higher layer.
@@ -92,7 +92,7 @@ class FixRule(NamedTuple):
 
 
 class RewriteFix(NamedTuple):
-    """A fix that is a rewrite of the optimizer: the first of `rewrites` that matches is applied.
+    """A fix by the optimizer, which applies the first of `rewrites` that matches.
 
     `rewrites` lists names of rewrite rules, topics of rewrite rules, or passes.
     """
@@ -158,11 +158,11 @@ def _with_fix(module: Module, d: Diagnostic, rewrite: RewriteMaker | None) -> Di
     rule, other = fix_rules().get(d.code), rewrite_fixes().get(d.code)
     if module.source is None:
         return d
-    faulty = Faulty(d, module, module.source)
+    finding = FindingContext(d, module, module.source)
     if rule is not None:
-        edits, title, is_safe = module.source.original_edits(rule.make(faulty)), rule.title, rule.is_safe
+        edits, title, is_safe = module.source.original_edits(rule.make(finding)), rule.title, rule.is_safe
     elif other is not None and rewrite is not None:
-        edits, title, is_safe = module.source.original_edits(rewrite(faulty, other.rewrites)), other.title, True
+        edits, title, is_safe = module.source.original_edits(rewrite(finding, other.rewrites)), other.title, True
     else:
         return d
     return replace(d, fix=Fix(edits, title, is_safe)) if edits else d
@@ -191,11 +191,11 @@ class FixedText(NamedTuple):
 def fix_text(
     text: str, filename: str, check: Check, *, codes: Container[str] | None = None, unsafe: bool = False, rewrite: RewriteMaker | None = None
 ) -> FixedText:
-    """Fixes the findings of `check`, module by module. `codes` restricts the fixes to these codes.
+    """Fixes the findings of `check`, module by module, or only those of the codes in `codes`.
 
     A fix is kept only if it resolves the finding, causes no new errors from the parser or the
-    rules, and leaves the entry and the roots of computations unchanged. Otherwise, the fix is
-    undone.
+    rules, and does not change the entry or the roots of computations. Only rewrites may replace
+    roots.
     """
     whole = decoded(text)
     out, fixed = [], Counter[str]()
@@ -203,7 +203,7 @@ def fix_text(
         if part.is_separator:
             out.append(part.source.text)
             continue
-        after, count = _Fixing(check, codes, rewrite, unsafe=unsafe).run(part.source)
+        after, count = _FixingRun(check, codes, rewrite, unsafe=unsafe).run(part.source)
         out.append(after)
         fixed += count
     return FixedText("".join(out), fixed)
@@ -229,8 +229,8 @@ class _Findings(NamedTuple):
         return Counter(d.code for d in self.diagnostics)
 
 
-class _Fixing:
-    """Fixes the text of one module."""
+class _FixingRun:
+    """The state of fixing the text of one module."""
 
     def __init__(self, check: Check, codes: Container[str] | None, rewrite: RewriteMaker | None, *, unsafe: bool) -> None:
         self.check = check
@@ -241,42 +241,44 @@ class _Fixing:
     def run(self, source: Source) -> tuple[str, Counter[str]]:
         """Returns the fixed text and the number of resolved findings of each code."""
         fixed: Counter[str] = Counter()
-        refused: set[tuple[Edit, ...]] = set()
+        rejected: set[tuple[Edit, ...]] = set()
         failures: Counter[str] = Counter()
-        # All versions of the text so far. Without them, fixes that undo each other would never end.
+        # All versions of the text so far. Without this set, fixes that undo each other would be
+        # applied forever.
         seen = {source.text}
         before = self._findings(source, None)
-        # A fix may reveal findings that need another round.
+        # A fix may reveal more findings, which are fixed in the next round.
         while True:
             fixable = self._fixable(before)
-            while chosen := _together(source.text, (d for d in fixable if self._is_open(d, refused, failures))):
-                group, proved = self._proved_group(source, before, chosen)
-                if proved is not None and proved[0].text not in seen:
+            while chosen := _combinable(source.text, (d for d in fixable if self._is_open(d, rejected, failures))):
+                group, attempt = self._try_prefixes(source, before, chosen)
+                if attempt is not None and attempt[0].text not in seen:
                     break
-                refused.update(d.fix.edits for d in group if d.fix is not None)
+                rejected.update(d.fix.edits for d in group if d.fix is not None)
                 failures += Counter(d.code for d in group)
             else:
                 return source.text, fixed
             fixed += Counter(d.code for d in group)
-            source, before = proved
+            source, before = attempt
             seen.add(source.text)
-            # Offsets have changed, and fixes that were refused may work now.
-            refused.clear()
+            # Offsets have changed, and fixes that were rejected may work now.
+            rejected.clear()
             failures.clear()
 
-    def _is_open(self, d: Diagnostic, refused: Container[tuple[Edit, ...]], failures: Mapping[str, int]) -> bool:
+    def _is_open(self, d: Diagnostic, rejected: Container[tuple[Edit, ...]], failures: Mapping[str, int]) -> bool:
         """Returns whether a finding's fix should be tried.
 
-        Fixes are not tried again after they were refused. A kind of fix that was refused too often
-        is not tried at all.
+        A fix that has been rejected is not tried again until another fix succeeds. After
+        `_MAX_FAILURES` rejections of fixes for one code, the other fixes for this code are skipped
+        until then.
         """
-        return d.fix is not None and d.fix.edits not in refused and failures[d.code] < _MAX_FAILURES
+        return d.fix is not None and d.fix.edits not in rejected and failures[d.code] < _MAX_FAILURES
 
     def _fixable(self, findings: _Findings) -> list[Diagnostic]:
         """Returns the findings that may be fixed, with their fixes."""
         if findings.module is None:
             return []
-        wanted = [single for d in findings.diagnostics if self.codes is None or d.code in self.codes for single in _singles(d)]
+        wanted = [single for d in findings.diagnostics if self.codes is None or d.code in self.codes for single in _single_findings(d)]
         fixed = with_fixes(findings.module, wanted, self.rewrite)
         return [d for d in fixed if d.fix is not None and (d.fix.is_safe or self.unsafe)]
 
@@ -293,19 +295,19 @@ class _Fixing:
             return _Findings(diagnostics, unread, module, path)
         return _Findings(diagnostics, unread, module, path, module.entry.name, {c.name: c.root.name for c in module.computations})
 
-    def _proved_group(self, source: Source, before: _Findings, chosen: list[Diagnostic]) -> tuple[list[Diagnostic], tuple[Source, _Findings] | None]:
+    def _try_prefixes(self, source: Source, before: _Findings, chosen: list[Diagnostic]) -> tuple[list[Diagnostic], tuple[Source, _Findings] | None]:
         """Finds a prefix of `chosen` whose fixes work together, and applies them.
 
-        Returns the prefix, with the fixed text and its findings. If even the first fix fails on its
-        own, returns the first finding and None.
+        Returns the prefix, the fixed text and the findings in the fixed text. If even the first fix
+        alone fails, returns the first finding and None.
         """
         group = chosen
-        while (proved := self._proved(source, before, group)) is None and len(group) > 1:
+        while (attempt := self._try_fixes(source, before, group)) is None and len(group) > 1:
             group = group[: len(group) // 2]
-        return group, proved
+        return group, attempt
 
-    def _proved(self, source: Source, before: _Findings, chosen: Sequence[Diagnostic]) -> tuple[Source, _Findings] | None:
-        """Returns the text with these fixes, together with its findings.
+    def _try_fixes(self, source: Source, before: _Findings, chosen: Sequence[Diagnostic]) -> tuple[Source, _Findings] | None:
+        """Applies these fixes, and returns the fixed text and the findings in it.
 
         Returns None if the fixes do not resolve their findings, or if they cause other problems.
         """
@@ -317,13 +319,13 @@ class _Fixing:
             return None
         # Rules could not check code that did not parse before, so new errors in it are allowed.
         errors = {d.code for d in after.diagnostics if d.severity == "error"}
-        if not before.unread and (any(codes_after[code] > codes[code] for code in errors) or not _gives_the_same(before, after, chosen)):
+        if not before.unread and (any(codes_after[code] > codes[code] for code in errors) or not _keeps_entry_and_roots(before, after, chosen)):
             return None
         return fixed, after
 
 
-def _singles(d: Diagnostic) -> Iterator[Diagnostic]:
-    """Yields a finding and, if its fix is a rewrite, one for each of its `others`."""
+def _single_findings(d: Diagnostic) -> Iterator[Diagnostic]:
+    """Yields a finding and, if its fix is a rewrite, a copy for each instruction in `others`."""
     yield d
     if d.code in rewrite_fixes():
         yield from (replace(d, instruction=other, others=()) for other in d.others)
@@ -339,7 +341,7 @@ def _are_resolved(chosen: Sequence[Diagnostic], before: _Findings, after: _Findi
     codes, codes_after = before.codes, after.codes
     positions = {(d.code, d.computation, name) for d in after.diagnostics if d.code in rewrite_fixes() for name in (d.instruction, *d.others)}
     for code, count in Counter(d.code for d in chosen).items():
-        if codes_after[code] <= codes[code] - count or _may_return(code):
+        if codes_after[code] <= codes[code] - count or _may_recur(code):
             continue
         if code not in rewrite_fixes() or any((code, d.computation, d.instruction) in positions for d in chosen if d.code == code):
             return False
@@ -362,7 +364,7 @@ class _Group:
         self._used: set[tuple[str | None, str]] = set()
 
     def add(self, d: Diagnostic) -> None:
-        """Adds the fix of a finding, unless it conflicts with fixes in the group."""
+        """Adds a finding, unless its fix conflicts with fixes in the group."""
         edits = d.fix.edits if d.fix is not None else ()
         removed = {(d.computation, name) for edit in edits for name in _DEFINED.findall(self.text, edit.start, edit.end)}
         used = {(d.computation, name) for edit in edits for name in _WORD.findall(edit.text)}
@@ -376,10 +378,10 @@ class _Group:
     def _is_free(self, edit: Edit) -> bool:
         """Returns whether an edit is separate from all edits in the group."""
         k = bisect_left(self._edits, edit)
-        return all(_are_apart(edit, other) for other in self._edits[max(0, k - 1) : k + 1])
+        return all(_are_separate(edit, other) for other in self._edits[max(0, k - 1) : k + 1])
 
 
-def _are_apart(a: Edit, b: Edit) -> bool:
+def _are_separate(a: Edit, b: Edit) -> bool:
     """Returns whether two edits are separate.
 
     An insertion at the beginning or end of the other edit is not separate, since the order of the
@@ -389,15 +391,15 @@ def _are_apart(a: Edit, b: Edit) -> bool:
     return first.end < second.start or (first.end == second.start and first.start < first.end and second.start < second.end)
 
 
-def _together(text: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Returns the findings whose fixes can be applied together, as far as their edits show."""
+def _combinable(text: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Returns findings whose fixes can be applied together, judging only by their edits."""
     group = _Group(text)
     for d in diagnostics:
         group.add(d)
     return group.diagnostics
 
 
-def _gives_the_same(before: _Findings, after: _Findings, chosen: Sequence[Diagnostic]) -> bool:
+def _keeps_entry_and_roots(before: _Findings, after: _Findings, chosen: Sequence[Diagnostic]) -> bool:
     """Returns whether the entry and the roots of the remaining computations are the same.
 
     A root may differ if a rewrite replaced it.
@@ -407,9 +409,9 @@ def _gives_the_same(before: _Findings, after: _Findings, chosen: Sequence[Diagno
     return before.entry == after.entry and are_roots_kept
 
 
-def _may_return(code: str) -> bool:
+def _may_recur(code: str) -> bool:
     """Returns whether resolving a finding may lead to another finding of the same code.
 
-    For example, code becomes dead if the only code that used it is removed.
+    For example, removing an unused instruction may leave its operands unused.
     """
     return code in ("W001", "W003")

@@ -32,26 +32,26 @@ def add_ignores(text: str, filename: str, check: Check) -> FixedText:
     """
     out, count = [], Counter[str]()
     for part in parts_of(decoded(text), filename):
-        after, hidden = (part.source.text, Counter[str]()) if part.is_separator else _with_marks(part.source, check)
+        after, hidden = (part.source.text, Counter[str]()) if part.is_separator else _add_marks(part.source, check)
         out.append(after)
         count += hidden
     return FixedText("".join(out), count)
 
 
-def _with_marks(source: Source, check: Check) -> tuple[str, Counter[str]]:
-    nothing = source.text, Counter[str]()
+def _add_marks(source: Source, check: Check) -> tuple[str, Counter[str]]:
+    unchanged = source.text, Counter[str]()
     try:
         module = parse_source(source)
         diagnostics = [d for d in check(module) if d.code != _UNUSED]
         if not diagnostics:
-            return nothing
+            return unchanged
         after = apply_edits(source.text, ignore_edits(source, module, diagnostics))
         copy = parse_source(Source(after, source.filename, source.first_line))
     except ParseError:
-        return nothing
+        return unchanged
     left = [d for d in check(copy) if d.code != _UNUSED]
     if next(differences(module, copy), None) is not None or len(left) >= len(diagnostics):
-        return nothing
+        return unchanged
     return after, Counter(d.code for d in diagnostics) - Counter(d.code for d in left)
 
 

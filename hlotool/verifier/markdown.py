@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from hlotool.verifier.explanations import OpExplanation, RuleExplanation
 
-__all__ = ["need_in_words", "needs_in_words", "op_markdown", "operands_in_words", "plain", "rule_markdown"]
+__all__ = ["default_phrase", "op_markdown", "operands_phrase", "options_phrase", "plain", "rule_markdown"]
 
 
-def needs_in_words(rule: RuleExplanation) -> str:
-    """Returns the options that a rule's bad example needs, in parentheses, or an empty string."""
+def options_phrase(rule: RuleExplanation) -> str:
+    """Returns the options that a rule's bad example requires, in parentheses, or "" for none."""
     return f" (with {rule.needs})" if rule.needs else ""
 
 
-def operands_in_words(op: OpExplanation) -> str:
+def operands_phrase(op: OpExplanation) -> str:
     """Returns the names of an opcode's operands as a phrase."""
     names = ", ".join(op.operands)
     if not op.is_variadic:
@@ -20,7 +20,7 @@ def operands_in_words(op: OpExplanation) -> str:
     return f"{names}, and any number of others" if names else "any number"
 
 
-def need_in_words(default: str | None) -> str:
+def default_phrase(default: str | None) -> str:
     """Returns "required", "optional" or the default of an attribute."""
     return "required" if default is None else "optional" if default == "left out" else f"default {default}" if default else 'default ""'
 
@@ -32,7 +32,7 @@ def rule_markdown(rule: RuleExplanation, note: str = "") -> str:
     for heading, text in (("Checks", rule.checks), ("Why", rule.why)):
         if text:
             lines += ["", f"**{heading}:** {plain(text)}"]
-    for heading, text in ((f"Bad{needs_in_words(rule)}", rule.bad), ("Good", rule.good)):
+    for heading, text in ((f"Bad{options_phrase(rule)}", rule.bad), ("Good", rule.good)):
         if text:
             lines += ["", f"**{heading}:**", "", "```hlo", text.rstrip("\n"), "```"]
     if rule.fix:
@@ -48,10 +48,10 @@ def op_markdown(op: OpExplanation) -> str:
         lines += ["", plain(op.details)]
     if op.example:
         lines += ["", "```hlo", *op.example.splitlines(), "```"]
-    lines += ["", f"Operands: {operands_in_words(op)}. The result shape {'is inferred' if op.infers else 'must be written'}."]
+    lines += ["", f"Operands: {operands_phrase(op)}. The result shape {'is inferred' if op.infers else 'must be written'}."]
     if op.attributes:
         lines += ["", "| attribute | value | |", "|---|---|---|"]
-        lines += [f"| `{name}` | {plain(values)} | {need_in_words(default)} |" for name, values, default in op.attributes]
+        lines += [f"| `{name}` | {plain(values)} | {default_phrase(default)} |" for name, values, default in op.attributes]
     return "\n".join(lines) + "\n"
 
 

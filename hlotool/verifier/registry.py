@@ -1,4 +1,4 @@
-"""The registry of rules that are in the folder `rules` and not part of an op definition.
+"""The registry of the rules in the folder `rules`. Other rules are parts of op definitions.
 
 A file of rules has functions decorated with `shape_rule` or `module_rule`. The docstring of a
 function states the rule, followed by the details under the heading *Checks*.
@@ -68,8 +68,8 @@ class ModuleRule(Record):
     """A rule about several instructions.
 
     Rules of the stage "lint" run last, and only if there are no errors. They can therefore rely on
-    the results of other rules: shapes fit, attributes are in range, and signatures match their
-    calls.
+    the guarantees of the other rules: shapes fit, attributes are in range, and signatures match
+    their calls.
     """
 
     codes: tuple[str, ...]

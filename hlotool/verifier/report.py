@@ -42,7 +42,7 @@ class Reporter:
         self.facts = facts
         self.source = facts.module.source or Source("")
         # The number of characters that may still be parsed again to locate parts of instructions.
-        # Without this limit, nested instructions would be parsed again and again.
+        # Without this limit, parsing nested instructions for each finding would take too long.
         self.readable = _MIN_READABLE + 8 * len(self.source.text)
 
     def diagnostic(self, finding: Finding) -> Diagnostic:
@@ -68,7 +68,7 @@ class Reporter:
             finding.code,
             CODE_NAMES[finding.code],
             finding.severity or severity_of(finding.code),
-            _shortened(finding.message),
+            _shorten(finding.message),
             self.source.filename,
             line,
             column,
@@ -87,7 +87,7 @@ class Reporter:
     def _as_written(self, finding: Finding) -> Finding:
         """Rewrites a finding about a short form such as `negate-start` in terms of the text.
 
-        The result is about the instruction in the text and mentions its opcode. The hidden
+        The result refers to the instruction in the text and mentions its opcode. The hidden
         computation of a short form has the operands and attributes of the start; its result is
         element 1 of the start's result.
         """
@@ -104,7 +104,7 @@ class Reporter:
         """Returns the offsets of a part of `x`, or of its origin if `x` is not in the text."""
         if part_name.of == "definition" and part_name.number is not None and part_name.number < len(x.operands):
             operand = x.operands[part_name.number]
-            x, part_name = (operand, _NAME) if self._is_chosen_for(operand, x, computation) else (x, parse_part_name(f"operand {part_name.number}"))
+            x, part_name = (operand, _NAME) if self._is_at_fault(operand, x, computation) else (x, parse_part_name(f"operand {part_name.number}"))
         elif part_name.of == "root":
             called = x.attributes.get(part_name.word)
             if isinstance(called, Computation) and called.root.start >= 0:
@@ -123,7 +123,7 @@ class Reporter:
         self.readable -= x.end - x.start
         return locate(self.source.text, x.start, x.end, part_name)
 
-    def _is_chosen_for(self, operand: Instruction, x: Instruction, computation: Computation | None) -> bool:
+    def _is_at_fault(self, operand: Instruction, x: Instruction, computation: Computation | None) -> bool:
         """Returns whether to blame the operand instead of its user `x` if the shapes do not fit.
 
         The operand is to blame if its shape follows from nothing else and it has no other users.
@@ -145,7 +145,7 @@ class Reporter:
         chosen = list(dict.fromkeys(x.operands)) if part_name.word == "operands" else []
         if part_name.number is not None:
             chosen = [operand for k, operand in enumerate(x.operands) if k == part_name.number]
-        if part_name.of == "definition" and len(chosen) == 1 and self._is_chosen_for(chosen[0], x, computation):
+        if part_name.of == "definition" and len(chosen) == 1 and self._is_at_fault(chosen[0], x, computation):
             # The finding is at the definition, so the note is about the user.
             start, _ = locate(self.source.text, x.start, x.end, _NAME)
             yield f"'{x.name}' at {self._at(start)} uses '{chosen[0].name}'"
@@ -177,7 +177,7 @@ def _word(at: str | int) -> str:
     return parse_part_name(at).word if isinstance(at, str) else ""
 
 
-def _shortened(message: str) -> str:
+def _shorten(message: str) -> str:
     """Returns the message, without its middle part if it is very long."""
     if len(message) <= _MAX_MESSAGE_LENGTH:
         return message
@@ -199,7 +199,7 @@ class _Origin(NamedTuple):
     def note(self) -> tuple[str, ...]:
         part_name = f"{self.file}:{self.line}" if self.line else self.file
         parts = [part for part in (f"'{self.op_name}'" if self.op_name else "", f"at {part_name}" if part_name else "") if part]
-        return (f"it comes from {' '.join(parts)}",) if parts else ()
+        return (f"the instruction comes from {' '.join(parts)}",) if parts else ()
 
 
 _NO_ORIGIN = _Origin()

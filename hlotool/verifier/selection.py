@@ -21,7 +21,7 @@ _PREFIXES = frozenset(code[:length] for code in CODE_NAMES for length in range(l
 
 
 class SelectionError(HlotoolError):
-    """Raised if a word in a selection is not a code, a prefix of codes or the name of a rule."""
+    """Raised for a word in a selection other than a code, a prefix of codes, a rule's name or ALL."""
 
     exit_code = 2
 
@@ -52,19 +52,19 @@ class Selection:
     """
 
     def __init__(self, select: Sequence[str] | None = None, ignore: Sequence[str] | None = None) -> None:
-        self.codes, self._wanted = _chosen((Layer(None if select is None else tuple(select), (), tuple(ignore or ())),))
+        self.codes, self._wanted = _select_codes((Layer(None if select is None else tuple(select), (), tuple(ignore or ())),))
 
     @classmethod
     def layered(cls, layers: Iterable[Layer]) -> Selection:
         """Combines layers, from lowest to highest. Raises SelectionError for unknown words."""
         selection = cls()
-        selection.codes, selection._wanted = _chosen(tuple(layers))
+        selection.codes, selection._wanted = _select_codes(tuple(layers))
         return selection
 
     def with_errors(self, codes: Iterable[str]) -> Selection:
         """Returns the selection with these codes added, unless the settings exclude them.
 
-        A mode turns these codes into errors.
+        A mode turns findings of these codes into errors.
 
         >>> Selection().with_errors(["T019"]).has("T019"), Selection(ignore=["T"]).with_errors(["T019"]).has("T019")
         (True, False)
@@ -100,8 +100,8 @@ def codes_of(name: str) -> list[str]:
 
 
 @lru_cache(maxsize=64)
-def _chosen(layers: tuple[Layer, ...]) -> tuple[frozenset[str], frozenset[str]]:
-    """Returns the codes to report, and the codes to report if all were reported by default."""
+def _select_codes(layers: tuple[Layer, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """Returns the codes to report, and those that would be reported if all codes were defaults."""
     lowest = max((k for k, layer in enumerate(layers) if layer.select is not None), default=None)
     # Prefixes of codes, with True for codes to report; later entries override earlier entries.
     rules: dict[str, bool] = {}

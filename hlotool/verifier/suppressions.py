@@ -5,7 +5,7 @@
 | `// hlotool: ignore[T003] reason` | the line, and the instructions on it |
 | `// hlotool: ignore-next[T003]` | the next line, and the instructions on it |
 | `// hlotool: ignore-file[W016, W001]` | the whole module |
-| `// hlotool: off[W]` ... `// hlotool: on[W]` | the text between the two, or up to the end without `on` |
+| `// hlotool: off[W]` ... `// hlotool: on[W]` | the text between them, or after `off` if no `on` follows |
 | `frontend_attributes={hlotool_ignore="T003"}` | the instruction; XLA preserves this suppression |
 """
 
@@ -82,22 +82,21 @@ def apply_suppressions(
     if not marks:
         return diagnostics
     fixed = {id(d) for d in errors}
-    hidden = _hidden(source, marks, (d for d in diagnostics if id(d) not in fixed))
+    hidden = _hidden_ids(source, marks, (d for d in diagnostics if id(d) not in fixed))
     kept = [d for d in diagnostics if id(d) not in hidden]
     if selection.has(_CODE):
         judged = selection.codes - silent() if all(d.severity != "error" for d in kept) else frozenset()
         unused = list(unused_suppression(source, marks, judged))
-        hidden = _hidden(source, marks, unused)
+        hidden = _hidden_ids(source, marks, unused)
         kept += [d for d in unused if id(d) not in hidden]
     return kept
 
 
 def suppressed(module: Module, code: str) -> Callable[[int], bool]:
-    """Returns a predicate that takes the start of an instruction or computation.
+    """Returns a predicate for offsets at which a suppression hides findings of this code.
 
-    The predicate returns whether a suppression hides findings of this code at that offset. It is
-    for rules that report several instructions in one finding, and for fixes that also change code
-    elsewhere.
+    The offsets are starts of instructions or computations. Rules use the predicate if they report
+    several instructions in one finding, and fixes use it if they also change other code.
     """
     source = module.source
     if source is None or "hlotool" not in source.text:
@@ -122,9 +121,9 @@ def suppressed(module: Module, code: str) -> Callable[[int], bool]:
 def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[str]) -> Iterator[Diagnostic]:
     """Each suppression hides a finding, and lists its code.
 
-    Checks: every code in a suppression is the code of a rule and hides a finding; a suppression
-    without codes hides nothing. Codes that are not reported in this run are not checked. If the
-    module has other errors, no suppression is checked.
+    Checks: the word after `hlotool:` is a kind of suppression; codes follow; each is the code of a
+    rule and hides a finding; each code of an `on` ends an `off`. Codes that are not reported in
+    this run may hide nothing, and so may all codes if the module has errors.
     """
     guesses = 0
     for mark in marks:
@@ -138,7 +137,8 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
             message = f"no suppression is called '{mark.verb}'"
             hint = f"did you mean '{meant}'?" if meant else f"the suppressions are {', '.join(VERBS)}"
         elif not mark.words:
-            message, hint = f"'{mark.verb}' without codes hides nothing", f"list the codes to hide: {mark.verb}[T003]"
+            effect = "ends" if mark.verb == "on" else "hides"
+            message, hint = f"'{mark.verb}' without codes {effect} nothing", f"list the codes in brackets: {mark.verb}[T003]"
         elif unknown:
             guesses += 1
             meant = nearest_rule(unknown[0]) if guesses <= _MAX_GUESSES else None
@@ -146,16 +146,16 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
         elif mark.verb == "on" and idle:
             message, hint = f"'on[{', '.join(idle)}]' does not end any 'off'", None
         elif mark.verb != "on" and unused:
-            message, hint = f"suppression of {' and '.join(unused)} is not needed", None
+            message, hint = f"suppression of {', '.join(unused)} is not needed", None
         if message is not None:
             line, column = source.line_column(mark.start)
             end_line, end_column = source.line_column(mark.end)
-            fix = _without(source.text, mark, unused) if unused and not unknown else None
+            fix = _removal_fix(source.text, mark, unused) if unused and not unknown else None
             part_name = (source.filename, line, column, end_line, end_column)
             yield Diagnostic(_CODE, CODE_NAMES[_CODE], severity_of(_CODE), message, *part_name, hint, fix=fix)
 
 
-def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
+def _removal_fix(text: str, mark: Mark, unused: list[str]) -> Fix | None:
     """Returns the fix that removes the unused codes of a suppression, or None.
 
     If no code is left, the fix removes the comment, and also the line if nothing else is on it.
@@ -178,7 +178,7 @@ def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
     return Fix((Edit(start, line_end.end() if is_own_line and line_end is not None else end, ""),), "Remove the suppression")
 
 
-def _hidden(source: Source, marks: Iterable[Mark], diagnostics: Iterable[Diagnostic]) -> set[int]:
+def _hidden_ids(source: Source, marks: Iterable[Mark], diagnostics: Iterable[Diagnostic]) -> set[int]:
     """Returns the ids of the diagnostics hidden by suppressions.
 
     Also records in each suppression which of its words hide a diagnostic.
@@ -238,11 +238,11 @@ def marks_of(module: Module, source: Source) -> list[Mark]:
             for code in _codes_of(mark):
                 off.setdefault(code, []).append(mark)
         elif mark.verb == "on":
-            _end(off, mark)
+            _end_ranges(off, mark)
     return [*marks, *_attribute_marks(module, source.text)] if ATTRIBUTE in source.text else marks
 
 
-def _end(off: dict[str, list[Mark]], on: Mark) -> None:
+def _end_ranges(off: dict[str, list[Mark]], on: Mark) -> None:
     """Ends the open `off` ranges of the codes in `on`; `off` maps codes to marks."""
     for word in on.words:
         for code in _known(word):

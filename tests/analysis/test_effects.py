@@ -10,7 +10,7 @@ TOKEN = "t = token[] after-all() "
 ONE = "p = f32[4] parameter(0) "
 GROUPS = "replica_groups={{0,1}}"
 
-WITH = [
+WITH_EFFECTS = [
     TOKEN + "ROOT x = (f32[], token[]) infeed(t)",
     TOKEN + ONE + "ROOT x = token[] outfeed(p, t), outfeed_shape=f32[4]{0}",
     TOKEN + ONE + "ROOT x = (f32[4], u32[], token[]) send(p, t), channel_id=1",
@@ -39,7 +39,7 @@ WITH = [
     ONE + f"ROOT x = f32[4] collective-reduce(p), {GROUPS}, constrain_layout=true, to_apply=add",
 ]
 
-WITHOUT = [
+WITHOUT_EFFECTS = [
     ONE + "ROOT x = f32[4] abs(p)",
     ONE + 'ROOT x = f32[4] custom-call(p), custom_call_target="t"',
     ONE + f"ROOT x = f32[4] all-reduce(p), {GROUPS}, to_apply=add",
@@ -53,14 +53,14 @@ WITHOUT = [
 ]
 
 
-@pytest.mark.parametrize("text", WITH)
+@pytest.mark.parametrize("text", WITH_EFFECTS)
 def test_effects(text):
     module = parse(f"{ADD} ENTRY e {{ {text} }}")
     assert has_effect(module.entry.root, set())
     assert computations_with_effects(module) == {module.entry}
 
 
-@pytest.mark.parametrize("text", WITHOUT)
+@pytest.mark.parametrize("text", WITHOUT_EFFECTS)
 def test_no_effects(text):
     module = parse(f"{ADD} ENTRY e {{ {text} }}")
     assert not has_effect(module.entry.root, set())

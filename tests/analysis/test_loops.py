@@ -1,11 +1,11 @@
-"""Loop analysis: values carried unchanged, and trip counts."""
+"""Loop analysis: state elements that stay unchanged, and trip counts."""
 
 from itertools import product
 from operator import eq, ge, gt, le, lt, ne
 
 import pytest
 
-from hlotool.analysis.loops import carried_elements, exact_trip_count, trip_count
+from hlotool.analysis.loops import exact_trip_count, invariant_elements, trip_count
 from hlotool.ir.model import Instruction
 from hlotool.text.parse.parser import parse
 
@@ -30,9 +30,9 @@ TWINS = "t = (f32[], f32[]) parameter(0) a = f32[] get-tuple-element(t), index=0
         ("t = (f32[]) parameter(0) g = f32[] get-tuple-element(t), index=0 n = f32[] parameter(1) ROOT r = (f32[], f32[]) tuple(g, n)", {0: "g"}),
     ],
 )  # fmt: skip
-def test_carried_elements(lines, expected):
+def test_invariant_elements(lines, expected):
     body = parse(f"b {{ {lines} }} ENTRY e {{ ROOT p = f32[] parameter(0) }}").computations[0]
-    assert {k: x.name for k, x in carried_elements(body).items()} == expected
+    assert {k: x.name for k, x in invariant_elements(body).items()} == expected
 
 
 def count(start: str, step: str, test: str, element_type: str = "s32") -> int | None:

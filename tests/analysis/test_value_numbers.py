@@ -69,14 +69,14 @@ PAIRS = [
 def test_two_instructions(lines, first, second, same):
     shape = first.partition(" ")[0], second.partition(" ")[0]
     module = parse(f"{CALLED}ENTRY e {{ {lines} a = {first} b = {second} ROOT r = ({shape[0]}, {shape[1]}) tuple(a, b) }}")
-    numbers = value_numbers(module.entry, ComputationClasses(module).frozen)
+    numbers = value_numbers(module.entry, ComputationClasses(module).freeze)
     a, b = module.entry.root.operands
     assert (numbers[a] == numbers[b]) is same
 
 
-def test_parameters_are_values_of_their_own_unless_computations_are_compared():
+def test_parameters_differ_unless_computations_are_compared():
     module = parse(f"ENTRY e {{ {TWO} ROOT r = f32[2] add(p, q) }}")
-    frozen = ComputationClasses(module).frozen
+    frozen = ComputationClasses(module).freeze
     assert list(value_numbers(module.entry, frozen).values()) == [0, 1, 2]
     # The parser rejects two parameters with the same number.
     module.entry.instructions[1].immediate = 0
@@ -86,7 +86,7 @@ def test_parameters_are_values_of_their_own_unless_computations_are_compared():
 
 def test_attributes_are_frozen_once():
     module = parse(f"ENTRY e {{ {TWO} ROOT r = pred[2] compare(p, q), direction=LT }}")
-    frozen = ComputationClasses(module).frozen
+    frozen = ComputationClasses(module).freeze
     assert frozen(module.entry.root.attributes) is frozen(module.entry.root.attributes)
 
 

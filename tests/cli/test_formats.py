@@ -267,4 +267,4 @@ def test_source_lines_of_stack_frames(cli):
         "StackFrames\n1 {file_location_id=1 parent_frame_id=1}\n\n\n"
         'ENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[5] negate(p), metadata={op_name="jit(f)/neg" stack_frame_id=1}\n}\n'
     )
-    assert "= note: it comes from 'jit(f)/neg' at train.py:41\n" in cli("verify", stdin=text).stdout
+    assert "= note: the instruction comes from 'jit(f)/neg' at train.py:41\n" in cli("verify", stdin=text).stdout

@@ -387,7 +387,7 @@ def test_explain_why_not(cli, module):
     result = cli("opt", "--explain-why-not", "r", module, "-v")
     lines = result.stderr.splitlines()
     assert lines[0] == f"{module}:13: 'r' in 'e'"
-    assert re.fullmatch(r"  dce +it is the root of its computation", lines[-3])
+    assert re.fullmatch(r"  dce +the instruction is the root of its computation", lines[-3])
     assert any(re.match(r"  neutral-operand +does not match: ", line) for line in lines)
     count = sum("does not match: " in line for line in lines)
     short = cli("opt", "--explain-why-not", "r", module).stderr.splitlines()

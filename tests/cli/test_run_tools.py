@@ -136,7 +136,7 @@ def test_the_first_nan_is_found(cli, file_of):
         "note: 'x' f32[3] is -0.19999999 there",
         "note: in iteration 1 (0-based) of the enclosing loop",
         "note: in 'halve', called by 'w', iteration 1",
-        "note: it comes from 'train/sqrt' at model.py:12",
+        "note: the instruction comes from 'train/sqrt' at model.py:12",
     ]
 
 

@@ -51,7 +51,7 @@ ENTRY e {
 LISTS = [*PASSES, "identities", ",".join(PASSES)]
 
 
-def limited(module, passes, limit):
+def run_limited(module, passes, limit):
     result = hlotool.optimize(module, passes, options=OptimizeOptions(bisect_limit=limit, explain=True))
     return hlotool.to_text(result), result.report
 
@@ -60,12 +60,12 @@ def limited(module, passes, limit):
 @pytest.mark.parametrize("text", [SEVERAL_ROUNDS, TWO])
 def test_each_limit_adds_one_rewrite(text, passes):
     module = hlotool.parse(text)
-    _, everything = limited(module, passes, None)
+    _, everything = run_limited(module, passes, None)
     last = hlotool.to_text(module)
     for limit in range(everything.count + 1):
-        after, report = limited(module, passes, limit)
+        after, report = run_limited(module, passes, limit)
         assert report.count == limit == len(report.rewrites)
-        # Every limit gives the same rewrites in the same order.
+        # All limits apply the same rewrites in the same order.
         assert [(x.rule, x.instruction) for x in report.rewrites] == [(x.rule, x.instruction) for x in everything.rewrites[:limit]]
         assert (after == last) == (limit == 0)
         last = after
@@ -77,8 +77,8 @@ def test_the_first_wrong_rewrite(number):
     module = hlotool.parse(TWO)
     passes = ",".join(PASSES)
     specs = parse_passes(passes)
-    _, everything = limited(module, passes, None)
-    texts = [limited(module, passes, limit)[0] for limit in range(everything.count + 1)]
+    _, everything = run_limited(module, passes, None)
+    texts = [run_limited(module, passes, limit)[0] for limit in range(everything.count + 1)]
     runs = []
 
     def is_wrong(result):

@@ -35,7 +35,7 @@ def test_equal_up_to_rounding(opcode: str) -> None:
 @pytest.mark.parametrize("name", ["expand-logistic", "expand-batch-norm"])
 def test_missing_flags_are_named(name: str) -> None:
     report = hlotool.optimize(hlotool.parse(f"ENTRY e {{ {MODULES['logistic']} }}"), name).report
-    assert report.remarks == [f"pass '{name}' changes rounding: it needs --fast-math=afn"]
+    assert report.remarks == [f"pass '{name}' changes rounding and requires --fast-math=afn"]
 
 
 def test_expanders_run_by_name_only() -> None:

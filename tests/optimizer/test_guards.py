@@ -1,4 +1,4 @@
-"""Recorded programs for guards: each guard of a rule or pass has a program that needs the guard.
+"""Recorded programs for guards: each guard of a rule or pass has a program that requires it.
 
 All of these programs are rewritten correctly.
 """

@@ -66,14 +66,14 @@ def test_a_pass(load):
         ("x = 1\nraise KeyError('k')\n", ", line 2: KeyError: 'k'"),
         ("def f(:\n", ", line 1: SyntaxError"),
         ("import sys\nsys.exit(0)\n", ", line 2: SystemExit"),
-        (PASS.replace('"test-pass"', '"test pass"'), "needs a name that a list of passes can contain"),
-        (PASS.replace('("test-pass")', ""), "needs a name that a list of passes can contain"),
+        (PASS.replace('"test-pass"', '"test pass"'), "expects a name that a list of passes can contain"),
+        (PASS.replace('("test-pass")', ""), "expects a name that a list of passes can contain"),
         (PASS.replace('"test-pass"', '"algsimp"'), "there is already a pass 'algsimp'"),
         ("x = 1\n", "registers no rules or passes"),
         ("x = '\x00'\n", "cannot load"),
         (RULE.format(body="return None") + "1 / 0\n", "line 8: ZeroDivisionError"),
         (RULE.format(body="return None").replace('"abs"', '"obs"'), "there is no opcode 'obs'; did you mean 'abs'?"),
-        (RULE.format(body="return None").replace('"abs"', '"abs", of=(3,)'), "@rule needs the opcodes of the instructions that the rule replaces"),
+        (RULE.format(body="return None").replace('"abs"', '"abs", of=(3,)'), "@rule expects the opcodes of the instructions that the rule replaces"),
         (RULE.format(body="return None").replace('"abs"', '"abs", of=("negat",)'), "there is no opcode 'negat'; did you mean 'negate'?"),
     ],
 )
@@ -152,7 +152,7 @@ def test_rules_that_fail(load, body, message):
 
 
 def test_a_rule_that_runs_out_of_memory(load):
-    """Checks that MemoryError is passed on, since nothing else may be possible."""
+    """Checks that MemoryError is raised unchanged, since handling it may require memory."""
     load(RULE.format(body="raise MemoryError"))
     with pytest.raises(MemoryError):
         hlotool.optimize(hlotool.parse(TEXT), "my_rules")
@@ -237,7 +237,7 @@ def test_results_rejected_one_after_the_other(load):
     ],
 )
 def test_results_of_dynamic_size(load, result, is_possible):
-    """Checks that a new result is accepted only if an operand or the rule gives its dynamic size.
+    """Checks that a new result is accepted only if an operand or the rule sets its dynamic size.
 
     Without a dynamic size, the result could have more elements than before.
     """
@@ -252,7 +252,7 @@ def test_results_of_dynamic_size(load, result, is_possible):
 @pytest.mark.parametrize(
     ("result", "is_possible"),
     [
-        # XLA accepts this in a module, so the verifier only gives a warning.
+        # XLA accepts this in a module, so the verifier only reports a warning.
         ("rewriter.add('reverse', [p], x.shape, dimensions=(0,))", True),
         ("rewriter.add('reverse', [p], dimensions=(0,))", False),
         ("p", False),

@@ -189,7 +189,7 @@ def test_a_single_pass(module):
     with Context(module) as context:
         assert fold_constants(context)
         assert not fold_constants(context)
-    assert context.report.of("fold").hits == 1
+    assert context.report.statistics_of("fold").hits == 1
     assert [x.opcode for x in module.entry.instructions if x.opcode in ("constant", "add")] == ["constant"]
 
 
@@ -222,8 +222,8 @@ def test_names_of_other_compilers(word, meant):
 
 
 def test_names_of_other_compilers_mean_passes():
-    assert set(pass_table._MEANT.values()) <= set(pass_names())
-    assert not set(pass_table._MEANT) & set(pass_names())
+    assert set(pass_table._CORRESPONDING.values()) <= set(pass_names())
+    assert not set(pass_table._CORRESPONDING) & set(pass_names())
 
 
 def test_every_pass_has_a_summary():
@@ -244,8 +244,8 @@ def test_every_rule_has_a_summary_and_a_unique_name():
 @pytest.mark.parametrize(
     ("opcodes", "needs", "message"),
     [
-        ((), (), "needs the opcodes"),
-        ((len,), (), "needs the opcodes"),
+        ((), (), "expects the opcodes"),
+        ((len,), (), "expects the opcodes"),
         (("multipl",), (), "there is no opcode 'multipl'; did you mean 'multiply'?"),
         (("add",), ("nanan",), "did you mean 'nnan'?"),
     ],

@@ -1,4 +1,4 @@
-"""Rules on their own: they are correct even in cases that earlier rules usually handle.
+"""Rules that run alone: they are correct even in cases that earlier rules usually handle.
 
 The results of the earlier rules may be rejected, or those rules may not be selected.
 """

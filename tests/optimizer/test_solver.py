@@ -57,7 +57,7 @@ def numbers(element_type: str) -> np.ndarray[Any, Any]:
     return np.array(_FLOATS, NUMPY_TYPES[element_type])
 
 
-def modelled(module: hlotool.Module, values: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+def evaluate_model(module: hlotool.Module, values: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     """Returns the results of the model for each combination of the operands."""
     results = []
     root = module.entry.root
@@ -108,7 +108,7 @@ def check(operation: str, result: str, types: tuple[str, ...], choices: list[np.
             # The opcode does not exist for this type.
             return 0
     try:
-        actual = modelled(module, values)
+        actual = evaluate_model(module, values)
     except Unmodelled:
         return 0
     for combination, a, b in zip(combinations, expected, actual, strict=True):

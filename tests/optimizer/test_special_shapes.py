@@ -36,7 +36,7 @@ SHAPING = (
     "transpose",
 )
 # Operations that may be rewritten, since the memory space and size of their results do not matter.
-NO_MATTER = ("iota", "set-dimension-size")
+INSENSITIVE = ("iota", "set-dimension-size")
 CASES = [
     (topic, number, _COMMENT.sub("", case.text))
     for topic in SHAPING
@@ -60,7 +60,7 @@ def special_shapes(shape: Shape) -> list[Shape]:
 @pytest.mark.parametrize(("topic", "number", "text"), CASES, ids=lambda value: str(value) if not isinstance(value, str) or "\n" not in value else "")
 def test_special_shapes(topic: str, number: int, text: str) -> None:
     arrays = [x for x in hlotool.parse(text).entry.instructions if x.shape.is_array and x.shape.dimensions]
-    names = [x.name for x in arrays if x.op.name not in NO_MATTER and constant_value(x) is None]
+    names = [x.name for x in arrays if x.op.name not in INSENSITIVE and constant_value(x) is None]
     for name in names:
         for k in range(5):
             module = hlotool.parse(text)

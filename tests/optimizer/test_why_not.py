@@ -12,7 +12,7 @@ from hlotool.optimizer.why_not import UnknownInstructionError
 
 @pytest.fixture
 def two_rules():
-    """Registers a rule that needs a flag, and a rule whose result is never accepted."""
+    """Registers a rule that requires flags, and a rule whose result is never accepted."""
 
     @rule("tanh", needs=("nnan", "afn"), name="test-needs-flags")
     def _needs_flags(x, rewriter):
@@ -54,16 +54,17 @@ def test_rules_that_do_not_match():
     assert answers["neutral-operand"] == (False, all_rules()["neutral-operand"].summary)
     entry = all_rules()["elementwise-of-transposes"]
     assert answers[entry.name] == (False, f"{entry.summary}. {' '.join(entry.details.split())}")
-    assert answers["dce"] == (None, "it is the root of its computation")
+    assert answers["dce"] == (None, "the instruction is the root of its computation")
     assert answers["cse"][1].startswith("no other instruction")
     assert answers["fold"] == (None, "'p', 'q' are not constant")
+    assert reasons("  ROOT r = f32[4] add(p, p)", "r")["fold"] == (None, "'p' is not constant")
 
 
 @pytest.mark.parametrize(
     ("flags", "reason"),
     [
-        ((), "it needs --fast-math=afn,nnan"),
-        (("nnan",), "it needs --fast-math=afn"),
+        ((), "the rule requires --fast-math=afn,nnan"),
+        (("nnan",), "the rule requires --fast-math=afn"),
     ],
 )
 def test_flags_that_are_missing(two_rules, flags, reason):
@@ -72,7 +73,10 @@ def test_flags_that_are_missing(two_rules, flags, reason):
 
 
 def test_passes_that_do_not_apply_a_rule():
-    assert reasons("  n = f32[4] negate(p)\n  ROOT m = f32[4] negate(n)", "m", "cse")["two-inversions"] == (True, "none of the passes applies it")
+    assert reasons("  n = f32[4] negate(p)\n  ROOT m = f32[4] negate(n)", "m", "cse")["two-inversions"] == (
+        True,
+        "none of the passes applies this rule",
+    )
 
 
 def test_the_limit_of_rewrites():
@@ -82,7 +86,7 @@ def test_the_limit_of_rewrites():
 
 def test_control_dependencies():
     lines = "  n = f32[4] negate(p)\n  m = f32[4] negate(n), control-predecessors={n}\n  ROOT t = (f32[4], f32[4]) tuple(m, q)"
-    assert reasons(lines, "m")["two-inversions"] == (True, "control dependencies order it relative to 'n'")
+    assert reasons(lines, "m")["two-inversions"] == (True, "control dependencies order the instruction relative to 'n'")
 
 
 def test_computations_that_are_not_selected():
@@ -111,14 +115,14 @@ def test_effects_and_uses():
     lines = "  u = f32[4] rng(p, q), distribution=rng_uniform\n  ROOT r = f32[4] add(u, u)"
     lines = lines.replace("rng(p, q)", "rng(z, o)").replace("  u =", "  z = f32[] constant(0)\n  o = f32[] constant(1)\n  u =")
     answers = reasons(lines, "u")
-    assert answers["dce"] == (None, "it is used by 'r'")
-    assert answers["cse"][1] in ("two runs may give different results", "it has an effect")
+    assert answers["dce"] == (None, "the instruction is used by 'r'")
+    assert answers["cse"][1] in ("two runs may produce different results", "the instruction has an effect")
     assert reasons("  ROOT r = f32[4] add(p, q)", "p")["dce"][1].startswith("parameters")
 
 
 def test_rules_for_operands_of_other_opcodes(two_rules):
     @rule("floor", of=("negate",), name="test-of-negate")
-    def of_negate(x, rewriter):
+    def floor_of_negate(x, rewriter):
         """floor(negate(a)) -> a"""
         assert x.operands[0].opcode == "negate"
         return x.operands[0]
@@ -126,7 +130,7 @@ def test_rules_for_operands_of_other_opcodes(two_rules):
     try:
         assert reasons("  ROOT r = f32[4] floor(p)", "r")["test-of-negate"] == (False, "floor(negate(a)) -> a")
         matching = reasons("  n = f32[4] negate(p)\n  ROOT r = f32[4] floor(n)", "r", "dce")
-        assert matching["test-of-negate"] == (True, "none of the passes applies it")
+        assert matching["test-of-negate"] == (True, "none of the passes applies this rule")
     finally:
         forget_rules(["test-of-negate"])
 
@@ -146,4 +150,4 @@ def test_rules_are_not_tried_on_invalid_instructions() -> None:
     )
     report = hlotool.optimize(module, "algsimp", options=OptimizeOptions(explain_why_not="x")).report
     reasons = {reason.name: reason.reason for reason in report.reasons}
-    assert reasons["element-that-a-call-passes-on"].startswith("it, one of its operands, or one of their operands is invalid")
+    assert reasons["element-that-a-call-passes-on"].startswith("the instruction, or one on which its rewrites rely, is invalid")

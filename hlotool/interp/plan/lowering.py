@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hlotool.analysis.loops import carried_elements
+from hlotool.analysis.loops import invariant_elements
 from hlotool.analysis.simplify import same_value
 from hlotool.errors import HlotoolError
 from hlotool.interp.binding import Binding
@@ -430,7 +430,7 @@ def _while(self: Lowering, scope: _Scope, x: Instruction, operands: list[Leaves]
     if not (len(condition.parameters) == len(body.parameters) == 1) or not _has_shape(initial, body.parameters[0].shape):
         raise CannotPlan("the initial state of a loop does not match the parameter of its body")
     kept: set[int] = set()
-    for index in carried_elements(body):
+    for index in invariant_elements(body):
         kept.update(range(*self.range_of(body.parameters[0].shape, index)))
     state = tuple([leaf if k in kept else Variable(leaf.shape) for k, leaf in enumerate(initial)])
     regions = []

@@ -10,7 +10,7 @@ from hlotool.ir.model import Computation, Instruction
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.inlining import has_changeable_signature
 from hlotool.optimizer.tuple_edits import (
-    is_only_taken_apart,
+    is_only_unpacked,
     is_removable_root,
     keep_elements_of_result,
     keep_elements_of_tuple,
@@ -87,7 +87,7 @@ def _use_constants(context: Context, computation: Computation, parameters: list[
 
 def _remove_unneeded_results(context: Context, computation: Computation, callers: tuple[Instruction, ...]) -> None:
     rewriter = context.rewriter
-    if not is_removable_root(rewriter, computation.root) or not all(is_only_taken_apart(rewriter, caller) for caller in callers):
+    if not is_removable_root(rewriter, computation.root) or not all(is_only_unpacked(rewriter, caller) for caller in callers):
         return
     # Only fusions have this attribute.
     if "output_to_operand_aliasing" in callers[0].attributes:

@@ -13,7 +13,7 @@ from hlotool.opdefs.traits import CHEAP, COMMUNICATES, ELEMENTWISE, MOVES, NONDE
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.inlining import can_take_sharding
 from hlotool.optimizer.tuple_edits import (
-    is_only_taken_apart,
+    is_only_unpacked,
     is_removable_root,
     keep_elements_of_operand,
     keep_elements_of_result,
@@ -41,7 +41,7 @@ def simplify_conditionals(context: Context) -> bool:
 def _simplify_each_conditional(context: Context) -> None:
     # Here, outer conditionals come first, since they determine which results of inner conditionals
     # are needed. In the second loop, inner conditionals come first, since an outer conditional can
-    # become a select only after they have.
+    # become a select only after the inner ones have.
     for computation in reversed(context.computations()):
         for x in _conditionals(context, computation):
             _remove_unneeded_results(context, x)
@@ -66,7 +66,7 @@ def _owns_branches(context: Context, x: Instruction) -> bool:
 def _remove_unneeded_results(context: Context, x: Instruction) -> None:
     rewriter = context.rewriter
     roots = [branch.root for branch in x.called]
-    if not is_only_taken_apart(rewriter, x) or not all(is_removable_root(rewriter, root) for root in roots):
+    if not is_only_unpacked(rewriter, x) or not all(is_removable_root(rewriter, root) for root in roots):
         return
     needed = taken_elements(rewriter, x)
     kept = [k for k in range(len(x.shape.elements)) if k in needed]
@@ -83,7 +83,7 @@ def _remove_unneeded_operands(context: Context, x: Instruction) -> None:
         parameter = _parameter(context, branch)
         operand = x.operands[number]
         # Other users of the operand need the whole tuple.
-        if operand.op.name != "tuple" or rewriter.use_count(operand) > 1 or not is_only_taken_apart(rewriter, parameter):
+        if operand.op.name != "tuple" or rewriter.use_count(operand) > 1 or not is_only_unpacked(rewriter, parameter):
             continue
         needed = taken_elements(rewriter, parameter)
         kept = [k for k in range(len(parameter.shape.elements)) if k in needed]
@@ -106,15 +106,15 @@ def _to_select(context: Context, x: Instruction) -> None:
     branches = [_Branch(context, branch, operand) for branch, operand in zip(x.called, x.operands[1:], strict=True)]
     if not all(branch.is_short() and (branch.root.op.name == "tuple" or not x.shape.is_tuple) for branch in branches):
         return
-    is_taken_apart = is_only_taken_apart(context.rewriter, x) and all(map(context.is_movable, context.rewriter.users(x)))
-    indices = sorted(taken_elements(context.rewriter, x)) if is_taken_apart else range(len(_results(branches[0].root)))
+    is_unpacked = is_only_unpacked(context.rewriter, x) and all(map(context.is_movable, context.rewriter.users(x)))
+    indices = sorted(taken_elements(context.rewriter, x)) if is_unpacked else range(len(_results(branches[0].root)))
     plan = _Selects(x, branches, indices)
-    if not plan.is_possible or not plan.keeps_shardings(context, is_taken_apart=is_taken_apart):
+    if not plan.is_possible or not plan.keeps_shardings(context, is_unpacked=is_unpacked):
         return
-    if plan.added + (x.shape.is_tuple and not is_taken_apart) >= plan.removed(context):
+    if plan.added + (x.shape.is_tuple and not is_unpacked) >= plan.removed(context):
         return
     if context.allows("conditional-to-select", x):
-        plan.carry_out(context, is_taken_apart=is_taken_apart)
+        plan.carry_out(context, is_unpacked=is_unpacked)
 
 
 def _results(root: Instruction) -> Sequence[Instruction]:
@@ -173,12 +173,12 @@ class _Selects:
         broadcasts = {shape.dimensions for shape in shapes if shape.dimensions}
         self.added = len(self.selected) + len(broadcasts) + sum(len(branch.copied) for branch in branches)
 
-    def keeps_shardings(self, context: Context, *, is_taken_apart: bool) -> bool:
+    def keeps_shardings(self, context: Context, *, is_unpacked: bool) -> bool:
         """Returns whether common results may replace the conditional or its get-tuple-elements."""
         rewriter, x = context.rewriter, self.x
-        if x.shape.is_tuple and not is_taken_apart:
+        if x.shape.is_tuple and not is_unpacked:
             return True
-        replaced = {y: y.attributes["index"] for y in rewriter.users(x)} if is_taken_apart else {x: 0}
+        replaced = {y: y.attributes["index"] for y in rewriter.users(x)} if is_unpacked else {x: 0}
         return all(can_take_sharding(rewriter, y, self.common[k]) for y, k in replaced.items() if k in self.common)
 
     def removed(self, context: Context) -> int:
@@ -191,18 +191,18 @@ class _Selects:
         inside = sum(y.op.name != "parameter" for branch in self.branches for y in branch.all)
         operands = {branch.operand for branch in self.branches if branch.operand.op.name == "tuple"}
         tuples = sum(rewriter.users(operand) == (self.x,) and not rewriter.is_root(operand) for operand in operands)
-        users = len(rewriter.users(self.x)) if is_only_taken_apart(rewriter, self.x) else 0
+        users = len(rewriter.users(self.x)) if is_only_unpacked(rewriter, self.x) else 0
         return 1 + inside + tuples + users
 
-    def carry_out(self, context: Context, *, is_taken_apart: bool) -> None:
+    def carry_out(self, context: Context, *, is_unpacked: bool) -> None:
         rewriter, x = context.rewriter, self.x
-        values = [self._inlined(context, branch) for branch in self.branches]
+        values = [self._inline(context, branch) for branch in self.branches]
         predicates: dict[tuple[int, ...], Instruction] = {(): x.operands[0]}
         selected: dict[int, Instruction] = {}
         for k, pair in self.pairs.items():
             on_true, on_false = values[0][pair[0]], values[1][pair[1]]
             selected[k] = on_true if on_true is on_false else self._select(context, predicates, on_true, on_false)
-        if is_taken_apart:
+        if is_unpacked:
             for user in rewriter.users(x):
                 rewriter.replace_all_uses(user, selected[user.attributes["index"]])
                 rewriter.erase(user)
@@ -224,7 +224,7 @@ class _Selects:
             predicates[shape.dimensions] = predicate
         return context.rewriter.insert("select", [predicate, a, b], before=self.x, shape=shape, origin=self.x)
 
-    def _inlined(self, context: Context, branch: _Branch) -> dict[Instruction, Instruction]:
+    def _inline(self, context: Context, branch: _Branch) -> dict[Instruction, Instruction]:
         values = dict(branch.outside)
         for y in branch.copied:
             values[y] = context.rewriter.insert_copy(y, [values[operand] for operand in y.operands], before=self.x)

@@ -62,7 +62,7 @@ class _Keys:
     """Keys that are equal for instructions that compute the same value."""
 
     def __init__(self, context: Context) -> None:
-        self._frozen = ComputationClasses(context.module).frozen
+        self._freeze = ComputationClasses(context.module).freeze
 
     def of(self, x: Instruction) -> Any:
         # An instruction whose value may differ each time counts as having an effect, and never gets
@@ -77,7 +77,7 @@ class _Keys:
             x.shape,
             operands,
             x.immediate,
-            self._frozen(x.attributes) if x.attributes else None,
+            self._freeze(x.attributes) if x.attributes else None,
             x.backend_config,
             x.control_predecessors,
         )

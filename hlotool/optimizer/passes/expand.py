@@ -40,7 +40,7 @@ def expand(
 ) -> bool:
     """Applies an expansion for each opcode, if the `--fast-math` flags in `needs` are set."""
     if missing := sorted(needs - context.options.fast_math):
-        context.report.remark(f"pass '{name}' changes rounding: it needs --fast-math={','.join(missing)}")
+        context.report.remark(f"pass '{name}' changes rounding and requires --fast-math={','.join(missing)}")
         return False
     table = {OPS[opcode]: (Rule(name, "expand", (opcode,), needs, expansion),) for opcode, expansion in expansions.items()}
     return simplify(context, name, table)
@@ -103,12 +103,12 @@ def _bitcast(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     for shape in (x.operands[0].shape, x.shape):
         if not is_plain(shape) or shape.layout != default_layout(len(shape.dimensions)):
             return None
-    # For a bitcast to another element type, the reshape is invalid, so it is refused.
+    # For a bitcast to another element type, the reshape is invalid, so the result is rejected.
     return rewriter.add("reshape", x.operands, x.shape)
 
 
 def expand_barriers(context: Context) -> bool:
-    """opt-barrier(a) -> a, for backends that do not move instructions across it anyway"""
+    """opt-barrier(a) -> a, for backends that do not move instructions across barriers anyway"""
     return expand(context, "expand-barrier", {"opt-barrier": _barrier})
 
 

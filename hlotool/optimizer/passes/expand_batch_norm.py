@@ -25,7 +25,7 @@ def expand_batch_norms(context: Context) -> bool:
 
     Here, `m` is the mean, `s` the scale, `v` the variance, `e` epsilon and `o` the offset. Training
     and gradients are expanded in the same way, with sums for the mean and the variance. The pass
-    needs --fast-math=afn, since rounding may change.
+    requires --fast-math=afn, since rounding may change.
     """
     # The computations that add two elements, by element type.
     reducers: dict[str, Computation] = {}
@@ -120,15 +120,15 @@ def _gradient(features: _Features, operands: Sequence[Instruction]) -> Instructi
     a, scale, mean, variance, slope = operands
     factor = features.inverse_deviation(variance)
     centered = features.apply("subtract", a, features.wide(mean))
-    of_offset = features.sum(slope)
+    offset_gradient = features.sum(slope)
     products = features.sum(features.apply("multiply", slope, centered))
-    of_scale = features.apply("multiply", products, factor)
+    scale_gradient = features.apply("multiply", products, factor)
     # The contributions of the mean and the variance, which depend on all elements.
-    share = features.apply("divide", features.apply("multiply", of_scale, factor), features.number(features.count))
-    rest = features.apply("subtract", slope, features.wide(features.apply("divide", of_offset, features.number(features.count))))
+    share = features.apply("divide", features.apply("multiply", scale_gradient, factor), features.number(features.count))
+    rest = features.apply("subtract", slope, features.wide(features.apply("divide", offset_gradient, features.number(features.count))))
     rest = features.apply("subtract", rest, features.apply("multiply", centered, features.wide(share)))
-    of_operand = features.apply("multiply", rest, features.wide(features.apply("multiply", scale, factor)))
-    return features.rewriter.add("tuple", [of_operand, of_scale, of_offset])
+    operand_gradient = features.apply("multiply", rest, features.wide(features.apply("multiply", scale, factor)))
+    return features.rewriter.add("tuple", [operand_gradient, scale_gradient, offset_gradient])
 
 
 _EXPANSIONS = {"inference": _inference, "training": _training, "grad": _gradient}

@@ -48,7 +48,7 @@ Expansion = Callable[[list[Computation], Instruction, PatternRewriter], Instruct
 def _expand(context: Context, name: str, opcode: str, expansion: Expansion) -> bool:
     created: list[Computation] = []
     changed = expand(context, name, {opcode: partial(expansion, created)})
-    # Refused expansions leave computations behind. These computations are erased in reverse order,
+    # Rejected expansions leave computations behind. These computations are erased in reverse order,
     # since callers are created after their callees.
     for computation in reversed(created):
         if not context.rewriter.caller_count(computation):
@@ -82,12 +82,12 @@ class _Indices:
         for k in batches:
             counted = rewriter.add("iota", [], array_shape(self.element_type, self.batch), iota_dimension=others.index(k))
             column = rewriter.reshape(counted, (self.count, 1))
-            rows = rewriter.add("concatenate", [rows, column], _widened(rows.shape, 1), dimensions=(1,))
+            rows = rewriter.add("concatenate", [rows, column], _widen(rows.shape, 1), dimensions=(1,))
         self.rows = rows
         self.columns = {dimension: k for k, dimension in enumerate((*mapped, *batching))}
 
 
-def _widened(shape: Shape, columns: int) -> Shape:
+def _widen(shape: Shape, columns: int) -> Shape:
     return array_shape(shape.element_type, (shape.dimensions[0], shape.dimensions[1] + columns))
 
 

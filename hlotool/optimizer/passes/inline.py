@@ -5,7 +5,7 @@ from __future__ import annotations
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import NONDETERMINISTIC
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_caller, says_nothing_else
+from hlotool.optimizer.inlining import can_replace_caller, copy_body, has_no_other_attributes, replace_caller
 
 __all__ = ["inline_calls"]
 
@@ -34,7 +34,7 @@ def _allows(context: Context, x: Instruction) -> bool:
 
 def _is_inlinable(context: Context, x: Instruction, decisions: dict[Computation, bool]) -> bool:
     body = x.called[0]
-    if not context.is_movable(x) or not says_nothing_else(x) or not can_replace_caller(context.rewriter, x, body):
+    if not context.is_movable(x) or not has_no_other_attributes(x) or not can_replace_caller(context.rewriter, x, body):
         return False
     if context.rewriter.is_only_caller(x, body):
         return True

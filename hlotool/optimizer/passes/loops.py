@@ -12,7 +12,7 @@ from hlotool.literals.literal import Literal
 from hlotool.opdefs.traits import CHEAP, COMMUNICATES, IDENTITY, NONDETERMINISTIC
 from hlotool.optimizer.context import Changes, Context
 from hlotool.optimizer.tuple_edits import (
-    is_only_taken_apart,
+    is_only_unpacked,
     is_removable_root,
     keep_elements_of_operand,
     keep_elements_of_result,
@@ -100,7 +100,7 @@ class _Loop:
         rewriter, x = self.rewriter, self.x
         if self.start.op.name != "tuple" or "tuple_ind" in (x.backend_config or ""):
             return False
-        return is_removable_root(rewriter, self.root) and all(is_only_taken_apart(rewriter, p) for p in (self.parameter, self.tested))
+        return is_removable_root(rewriter, self.root) and all(is_only_unpacked(rewriter, p) for p in (self.parameter, self.tested))
 
     def is_affected(self, changes: Changes) -> bool:
         """Returns whether any of the changes is relevant to the loop."""
@@ -109,7 +109,7 @@ class _Loop:
         return not changes.instructions.keys().isdisjoint((self.x, self.start, *self.start.operands))
 
     def is_narrowable(self) -> bool:
-        return is_only_taken_apart(self.rewriter, self.x)
+        return is_only_unpacked(self.rewriter, self.x)
 
     def use_constants(self) -> None:
         """Copies constant elements of the state into the condition and the body.

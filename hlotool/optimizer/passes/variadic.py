@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.tuple_edits import is_only_taken_apart, is_removable_root, keep_elements_of_tuple, taken_elements
+from hlotool.optimizer.tuple_edits import is_only_unpacked, is_removable_root, keep_elements_of_tuple, taken_elements
 from hlotool.shapes.shape import tuple_shape
 
 __all__ = ["remove_unneeded_operands"]
@@ -42,7 +42,7 @@ def _remove_operands_of_each(context: Context) -> None:
 
 def _has_usual_form(context: Context, x: Instruction) -> bool:
     rewriter = context.rewriter
-    if not is_only_taken_apart(rewriter, x) or not context.is_movable(x) or context.has_effect(x) or "sharding" in x.attributes:
+    if not is_only_unpacked(rewriter, x) or not context.is_movable(x) or context.has_effect(x) or "sharding" in x.attributes:
         return False
     return context.is_owned(x.called[0], x)
 

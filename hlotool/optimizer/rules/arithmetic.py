@@ -91,7 +91,7 @@ def by_minus_one(x: Instruction, rewriter: PatternRewriter) -> Instruction | Non
 def of_two_negations(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """multiply(negate(a), negate(b)) -> multiply(a, b)
 
-    The same holds for divide, if the numbers are not integers.
+    The same holds for divide, but only for floats.
     """
     first, second = x.operands
     if first.op.name != "negate" or second.op.name != "negate" or (x.op.name == "divide" and not is_float(x)):
@@ -375,7 +375,7 @@ def convert_there_and_back(x: Instruction, rewriter: PatternRewriter) -> Instruc
     inner = x.operands[0]
     if not is_float(x) or not is_float(inner):
         return None
-    # If the types differ, the result is refused.
+    # If the types differ, the result is rejected.
     return inner.operands[0]
 
 

@@ -159,7 +159,7 @@ def concatenate_as_pad(x: Instruction, rewriter: PatternRewriter) -> Instruction
 def concatenate_of_reshapes(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """concatenate(reshape(a), reshape(b)) -> reshape(concatenate(a, b))
 
-    There must be a dimension along which concatenating `a` and `b` gives the elements in the same
+    There must be a dimension along which concatenating `a` and `b` yields the elements in the same
     order.
     """
     if any(y.op.name != "reshape" for y in x.operands):

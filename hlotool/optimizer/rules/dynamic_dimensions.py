@@ -18,8 +18,8 @@ _MAX_STEPS = 16
 def size_set_twice(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """set-dimension-size(set-dimension-size(a, m), n) -> set-dimension-size(a, n)
 
-    Both instructions must set the size of the same dimension. A size that is greater than the
-    previous one is an error, or brings back elements of `a`.
+    Both instructions must set the size of the same dimension. If n is greater than m, the original
+    module has an error, or its result contains the elements of `a` between the two sizes.
     """
     y, size = x.operands
     return rewriter.with_operands(x, [y.operands[0], size]) if dimensions_of(y) == dimensions_of(x) else None
@@ -29,11 +29,12 @@ def size_set_twice(x: Instruction, rewriter: PatternRewriter) -> Instruction | N
 def size_set_to_itself(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """set-dimension-size(a, get-dimension-size(a)) -> a, if the dimension is dynamic
 
-    The size may also be read from an array from which `a` is computed without changing the size.
+    The size may also be that of an array from which `a` is computed by operations that preserve
+    the size.
     """
     a, size = x.operands
     source, dimension = size.operands[0], dimensions_of(size)[0]
-    # For a static array, the result is refused.
+    # For a static array, the result is rejected.
     return a if (source, dimension) in _same_sizes(a, dimensions_of(x)[0]) else None
 
 
@@ -67,7 +68,7 @@ def padding_cut_off(x: Instruction, rewriter: PatternRewriter) -> Instruction | 
 def size_of_padded(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """get-tuple-element(custom-call(a), "PadToStatic", k) -> the size of dimension k - 1
 
-    The size must be static, or have been set.
+    The size must be static, or set by set-dimension-size.
     """
     padded, number = x.operands[0], x.attributes["index"]
     if number == 0 or not _is_padding(padded) or x.shape.text_without_layout != "s32[]":

@@ -128,7 +128,7 @@ def slice_of_dynamic_slice(x: Instruction, rewriter: PatternRewriter) -> Instruc
 def dynamic_slice_of_update(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """dynamic-slice(dynamic-update-slice(a, b, i), i) -> b, if the shapes are equal"""
     y = x.operands[0]
-    # An update with another shape is refused.
+    # An update with another shape is rejected.
     return y.operands[1] if y.op.name == "dynamic-update-slice" and x.operands[1:] == y.operands[2:] else None
 
 

@@ -28,7 +28,7 @@ def convert_of_iota(x: Instruction, rewriter: PatternRewriter) -> Instruction | 
     if not is_plain(x.shape):
         return None
     last = y.shape.dimensions[y.attributes["iota_dimension"]] - 1
-    if last > min(_last_of_all_integers(x.shape.element_type), _last_of_all_integers(y.shape.element_type)):
+    if last > min(_max_exact_integer(x.shape.element_type), _max_exact_integer(y.shape.element_type)):
         return None
     return rewriter.add("iota", (), x.shape, iota_dimension=y.attributes["iota_dimension"])
 
@@ -43,7 +43,7 @@ def remainder_of_iota(x: Instruction, rewriter: PatternRewriter) -> Instruction 
     return y if divisor is not None and count <= divisor else None
 
 
-def _last_of_all_integers(element_type: str) -> int:
+def _max_exact_integer(element_type: str) -> int:
     """Returns the largest n such that a type has all integers from 0 to n, or -1 if it has no 0."""
     row = ELEMENT_TYPES[element_type]
     if converted(0, row) is None:

@@ -97,7 +97,8 @@ def compare_with_pred(x: Instruction, rewriter: PatternRewriter) -> Instruction 
 def compare_with_itself(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """compare(a, a), direction=LT -> false; compare(a, a), direction=EQ -> true
 
-    GT gives false, too. Unless `a` may be NaN, EQ, LE and GE give true, and NE gives false.
+    For GT, the result is false, too. Unless `a` may be NaN, EQ, LE and GE are true, and NE is
+    false.
     """
     first, second = x.operands
     if first is not second:

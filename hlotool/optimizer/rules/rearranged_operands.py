@@ -1,7 +1,7 @@
 """Elementwise operations whose operands are all rearranged in the same way.
 
-The rules rearrange the result instead. Rearrangements move toward the users, where they meet other
-rearrangements and cancel out. Broadcasts move because operations then compute fewer elements.
+The rules rearrange the result instead. Rearrangements move toward the users, where they may meet
+other rearrangements and cancel out. Broadcasts move because operations then compute fewer elements.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _before(x: Instruction, one: Callable[[Instruction], Before | None]) -> list
     """
     result: list[Before] = []
     for y in x.operands:
-        insert = one(y) if y.shape.dimensions else _as_it_is(y)
+        insert = one(y) if y.shape.dimensions else _unchanged(y)
         if insert is None or not is_plain(y.shape):
             return None
         result.append(insert)
@@ -68,7 +68,7 @@ def _disappears(x: Instruction, rewriter: PatternRewriter, opcode: str, sizes: t
     return any(y.op.name == opcode and y.operands[0].shape.dimensions == sizes and rewriter.has_one_user(y) for y in x.operands)
 
 
-def _as_it_is(y: Instruction) -> Before:
+def _unchanged(y: Instruction) -> Before:
     return lambda: y
 
 
@@ -160,7 +160,7 @@ def _unshaped(y: Instruction, source: Shape, rewriter: PatternRewriter) -> Befor
     if not is_plain(operand.shape):
         return None
     if operand.shape.dimensions == source.dimensions:
-        return _as_it_is(operand)
+        return _unchanged(operand)
     return (lambda: rewriter.reshape(operand, source.dimensions)) if element_count(source) == 1 and rewriter.has_one_user(y) else None
 
 
@@ -185,7 +185,7 @@ def elementwise_of_transposes(x: Instruction, rewriter: PatternRewriter) -> Inst
 
 def _before_transpose(y: Instruction, permutation: tuple[int, ...], sizes: tuple[int, ...], rewriter: PatternRewriter) -> Before | None:
     if y.op.name == "transpose":
-        return _as_it_is(y.operands[0]) if dimensions_of(y) == permutation and is_plain(y.operands[0].shape) else None
+        return _unchanged(y.operands[0]) if dimensions_of(y) == permutation and is_plain(y.operands[0].shape) else None
     if y.op.name != "broadcast":
         return _smaller_number(y, sizes, rewriter)
     dimensions = tuple(permutation[k] for k in dimensions_of(y))
@@ -209,8 +209,8 @@ def elementwise_of_reversals(x: Instruction, rewriter: PatternRewriter) -> Instr
 
 def _before_reverse(y: Instruction, dimensions: tuple[int, ...]) -> Before | None:
     if y.op.name == "reverse" and dimensions_of(y) == dimensions:
-        return _as_it_is(y.operands[0])
-    return None if constant_value(y) is None else _as_it_is(y)
+        return _unchanged(y.operands[0])
+    return None if constant_value(y) is None else _unchanged(y)
 
 
 # ---- broadcasts --------------------------------------------------------------------------------
@@ -237,5 +237,5 @@ def elementwise_of_broadcasts(x: Instruction, rewriter: PatternRewriter) -> Inst
 
 def _before_broadcast(y: Instruction, mapped: tuple[int, ...], sizes: tuple[int, ...], rewriter: PatternRewriter) -> Before | None:
     if y.op.name == "broadcast" and dimensions_of(y) == mapped:
-        return _as_it_is(y.operands[0]) if is_plain(y.operands[0].shape) else None
+        return _unchanged(y.operands[0]) if is_plain(y.operands[0].shape) else None
     return _smaller_number(y, sizes, rewriter)

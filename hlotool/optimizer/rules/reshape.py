@@ -106,7 +106,7 @@ def reshape_of_slice_of_reshape(x: Instruction, rewriter: PatternRewriter) -> In
 def copy_of_copy(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """copy(copy(a)) -> copy(a)
 
-    The layout and the memory of the inner copy do not matter, unless it has other users.
+    The layout and the memory space of the inner copy do not matter, unless it has other users.
     """
     y = x.operands[0]
     if not is_plain(y.shape) or not is_plain(x.shape) or not is_plain(y.operands[0].shape):

@@ -108,8 +108,8 @@ def slice_of_transpose(x: Instruction, rewriter: PatternRewriter) -> Instruction
 def slice_of_pad(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """slice(pad(a, v)) -> slice(a), broadcast(v), or pad(a, v) with less padding
 
-    The slice suffices if the range has only elements of `a`, and the broadcast suffices if the
-    range has only padding.
+    The slice suffices if the range contains only elements of `a`, and the broadcast suffices if the
+    range contains only padding.
     """
     y = x.operands[0]
     if not _applies(x) or y.operands[0].shape.element_type != y.operands[1].shape.element_type:

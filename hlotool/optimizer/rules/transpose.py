@@ -63,8 +63,8 @@ def transpose_of_reshape(x: Instruction, rewriter: PatternRewriter) -> Instructi
     positions = matched_dimensions(y.shape.dimensions, source.shape.dimensions)
     if positions is None or not is_plain(source.shape):
         return None
-    ones = [k for k, size in enumerate(source.shape.dimensions) if size == 1]
-    permutation = (*ones, *(positions[k] for k in dimensions_of(x) if k in positions))
+    unit_dimensions = [k for k, size in enumerate(source.shape.dimensions) if size == 1]
+    permutation = (*unit_dimensions, *(positions[k] for k in dimensions_of(x) if k in positions))
     sizes = tuple(source.shape.dimensions[k] for k in permutation)
     return rewriter.reshape(rewriter.add("transpose", [source], x.shape.with_dimensions(sizes), dimensions=permutation), x.shape.dimensions)
 

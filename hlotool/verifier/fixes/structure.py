@@ -1,4 +1,4 @@
-"""Fixes for the family S: roots, entries, signatures and annotations."""
+"""Fixes for findings of the family S: roots, entries, signatures and annotations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hlotool.errors import Edit
 from hlotool.text.source.trivia import skip_trivia
-from hlotool.verifier.fixing import Faulty, fixer
+from hlotool.verifier.fixing import FindingContext, fixer
 
 __all__: list[str] = []
 
@@ -16,51 +16,51 @@ _OPENING = re.compile(r"[%A-Za-z0-9_.\-]++[ \t]*+\(")
 
 
 @fixer("S007")
-def missing_root(faulty: Faulty) -> Iterator[Edit]:
+def missing_root(finding: FindingContext) -> Iterator[Edit]:
     """Make the last instruction the root."""
-    computation = faulty.computation
+    computation = finding.computation
     if computation is not None and computation.instructions and computation.instructions[-1].start >= 0:
-        at = skip_trivia(faulty.source.text, computation.instructions[-1].start)
-        if not faulty.source.text.startswith("ROOT ", at):
+        at = skip_trivia(finding.source.text, computation.instructions[-1].start)
+        if not finding.source.text.startswith("ROOT ", at):
             yield Edit(at, at, "ROOT ")
 
 
 @fixer("S009")
-def no_entry(faulty: Faulty) -> Iterator[Edit]:
+def no_entry(finding: FindingContext) -> Iterator[Edit]:
     """Make the last computation the entry."""
-    computations = faulty.module.computations
+    computations = finding.module.computations
     if computations and computations[-1].start >= 0:
-        at = skip_trivia(faulty.source.text, computations[-1].start)
-        if not faulty.source.text.startswith("ENTRY", at):
+        at = skip_trivia(finding.source.text, computations[-1].start)
+        if not finding.source.text.startswith("ENTRY", at):
             yield Edit(at, at, "ENTRY ")
 
 
 @fixer("S022")
-def operand_annotation(faulty: Faulty) -> Iterator[Edit]:
+def operand_annotation(finding: FindingContext) -> Iterator[Edit]:
     """Annotate the operand with its shape."""
-    text, at = faulty.source.text, faulty.offset
+    text, at = finding.source.text, finding.offset
     end = _shape_end(text, at)
     name = re.compile(r"%?+([A-Za-z0-9_.\-]++)").match(text, skip_trivia(text, end))
-    computation = faulty.computation
+    computation = finding.computation
     defined = next((x for x in computation.instructions if name is not None and x.name == name[1]), None) if computation is not None else None
     if defined is not None and at < end:
         yield Edit(at, end, defined.shape.text_without_layout)
 
 
 @fixer("S023")
-def signature_result(faulty: Faulty) -> Iterator[Edit]:
+def signature_result(finding: FindingContext) -> Iterator[Edit]:
     """Write the root's shape into the signature."""
-    computation, text = faulty.computation, faulty.source.text
-    start = skip_trivia(text, faulty.offset)
+    computation, text = finding.computation, finding.source.text
+    start = skip_trivia(text, finding.offset)
     end = _shape_end(text, start)
     if computation is not None and computation.root is not None and end > start:
         yield Edit(start, end, computation.root.shape.text_without_layout)
 
 
 @fixer("S024")
-def signature_parameters(faulty: Faulty) -> Iterator[Edit]:
+def signature_parameters(finding: FindingContext) -> Iterator[Edit]:
     """Write the parameters into the signature."""
-    computation, text = faulty.computation, faulty.source.text
+    computation, text = finding.computation, finding.source.text
     if computation is None or computation.start < 0:
         return
     start = skip_trivia(text, computation.start)

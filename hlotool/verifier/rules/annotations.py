@@ -22,8 +22,8 @@ _TYPED = "API_VERSION_TYPED_FFI"
 def backend_configurations(facts: Facts) -> Iterator[Finding]:
     """A backend configuration that looks like JSON is valid JSON.
 
-    Checks: configurations in braces, and strings that begin with a brace. Custom calls with the
-    typed interface have MLIR dictionaries instead, which are not checked.
+    Checks: a configuration that begins with a brace, whether quoted or not, is valid JSON. Custom
+    calls with the typed interface are not checked, since they have MLIR dictionaries instead.
     """
     offsets: dict[str, int] = {}
     for computation in facts.module.computations:
@@ -45,7 +45,7 @@ def stack_frames(facts: Facts) -> Iterator[Finding]:
     """Metadata refers to stack frames that exist.
 
     Checks: the frame in `stack_frame_id` is in the module's table of stack frames, and the frame's
-    chain of callers ends; reported once for each module, with the number of faulty ids.
+    chain of callers ends. There is one finding for each module, with the number of invalid frames.
     """
     users: dict[int, tuple[Computation, Instruction]] = {}
     for computation in facts.module.computations:
@@ -79,7 +79,7 @@ def missing_metadata(facts: Facts) -> Iterator[Finding]:
     """The metadata of an instruction identifies its origin in the program.
 
     Checks: instructions that take time, outside the bodies of fusions and reductions, have an
-    `op_name` in their metadata; reported once for each module.
+    `op_name` in their metadata. There is one finding for each module.
     """
     bodies = facts.bodies
     first, missing, total = None, 0, 0

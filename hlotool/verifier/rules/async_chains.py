@@ -21,25 +21,25 @@ _MARKERS = MARKER_TARGETS | {"SPMDFullToShardShape", "SPMDShardToFullShape", "co
 def async_chains(facts: Facts) -> Iterator[Finding]:
     """An asynchronous operation has one start, at most one chain of updates, and one done.
 
-    Checks: an async-start (A001) or async-update (A010) whose value never reaches a done, not even
-    through tuples, barriers, calls and loops; a start with two dones (A002); an update or done
-    whose first operand does not come from a start or update (A003); a start or update that is
-    continued twice (A009); other instructions that use the value of a start or update, or updates
-    and dones that take it as an operand other than the first (A012).
+    Checks: the value of an async-start (A001) or async-update (A010) reaches a done, possibly
+    through tuples, barriers, calls and loops; a start has only one done (A002); the first operand
+    of an update or done comes from a start or update (A003); a start or update is continued only
+    once (A009); no other instruction uses the value of a start or update, and updates and dones
+    take the value only as their first operand (A012).
     """
     flow = AsyncFlow(facts.users, facts.callers)
     forked: set[Instruction] = set()
     for opcode, code in (("async-start", "A001"), ("async-update", "A010")):
         for computation, x in facts.instructions_of(opcode):
             users = facts.users(computation).get(x, ())
-            yield from _later_operands(facts, computation, x, users)
+            yield from _check_later_operands(facts, computation, x, users)
             if len(users) == 1 and continues(users[0]):
                 continue
-            foreign = [user for user in users if not _hands_on(user)]
+            foreign = [user for user in users if not _forwards(user)]
             for user in foreign:
                 message = f"'{user.op.name}' cannot use the value of '{written_opcode(x, facts.module)}' before it is done"
                 yield Finding("A012", computation, user, "operands", message, f"use the result of {written_opcode(x, facts.module, 'done')} instead")
-            continuations = [user for user in users if user.operands[0] is x and _goes_on(facts, computation, user)]
+            continuations = [user for user in users if user.operands[0] is x and _continues_operation(facts, computation, user)]
             forks = list(_forks(facts, computation, x, continuations))
             if forks:
                 forked.add(x)
@@ -47,17 +47,17 @@ def async_chains(facts: Facts) -> Iterator[Finding]:
             if not (continuations or foreign or _is_ended(flow, computation, x)):
                 at = "operands" if code == "A001" else "instruction"
                 yield Finding(code, computation, x, at, f"'{x.name}' has no {written_opcode(x, facts.module, 'done')}")
-    yield from _traced_back(facts, forked)
+    yield from _trace_back(facts, forked)
 
 
-def _later_operands(facts: Facts, computation: Computation, x: Instruction, users: Sequence[Instruction]) -> Iterator[Finding]:
+def _check_later_operands(facts: Facts, computation: Computation, x: Instruction, users: Sequence[Instruction]) -> Iterator[Finding]:
     for user in users:
         if continues(user) and x in user.operands[1:]:
             message = f"'{x.name}' is not done, so '{written_opcode(user, facts.module)}' can only take it as its first operand"
             yield Finding("A012", computation, user, "operands", message)
 
 
-def _traced_back(facts: Facts, forked: set[Instruction]) -> Iterator[Finding]:
+def _trace_back(facts: Facts, forked: set[Instruction]) -> Iterator[Finding]:
     """Follows each operation backward from its done; skips chains with reported forks."""
     ended: dict[Instruction, Instruction] = {}
     updated: set[Instruction] = set()
@@ -81,14 +81,14 @@ def _traced_back(facts: Facts, forked: set[Instruction]) -> Iterator[Finding]:
             yield Finding("A002", computation, x, "instruction", f"'{source.name}' is already ended by '{ended[source].name}'")
 
 
-def _hands_on(user: Instruction) -> bool:
+def _forwards(user: Instruction) -> bool:
     if user.op.name == "copy" or (FORWARDS in user.op.traits and user.op.name != "fusion"):
         return True
     return user.attributes.get("custom_call_target") in _MARKERS
 
 
-def _goes_on(facts: Facts, computation: Computation, user: Instruction) -> bool:
-    """Returns whether an instruction continues the operation.
+def _continues_operation(facts: Facts, computation: Computation, user: Instruction) -> bool:
+    """Returns whether a user of an asynchronous operation continues the operation.
 
     Unused updates do not count, since they are reported separately.
     """
@@ -109,5 +109,5 @@ def _is_ended(flow: AsyncFlow, computation: Computation, x: Instruction) -> bool
 
     In a loop, the done may come before the start.
     """
-    ways = flow.arrivals(computation, x)
-    return any(arrival is not x and (continues(arrival) or arrival.op.name == "while") for _, arrival in ways)
+    arrivals = flow.arrivals(computation, x)
+    return any(arrival is not x and (continues(arrival) or arrival.op.name == "while") for _, arrival in arrivals)

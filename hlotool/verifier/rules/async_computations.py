@@ -23,11 +23,10 @@ _THREAD = re.compile(r'execution_thread\s*=\s*"([^"]*)"')
 def async_computations(facts: Facts) -> Iterator[Finding]:
     """An asynchronous operation runs one instruction on one thread, with all its operands.
 
-    Checks: operands that are still missing at the async-done (A005); a computation on the main
-    thread that contains anything other than parameters, get-tuple-elements and a root (A007),
-    unless it is marked as a group of collectives; a computation whose `execution_thread` differs
-    from the thread of its async-start (A008); a computation that other instructions also call
-    (A011).
+    Checks: no operands are missing at the async-done (A005); a computation on the main thread
+    contains only parameters, get-tuple-elements and a root (A007), unless the computation is marked
+    as a group of collectives; the `execution_thread` of a computation is the thread of its
+    async-start (A008); no other instructions call the computation (A011).
     """
     for computation, x in facts.instructions_of("async-done"):
         before = producer(x.operands[0], facts.loops)
@@ -35,7 +34,7 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
             continue
         needed, bound = len(facts.program_shape(x.called[0]).parameters), len(before.shape.elements[0].elements)
         if bound < needed:
-            what = _shown(facts, x)
+            what = _quoted_name(facts, x)
             yield Finding(
                 "A005",
                 computation,
@@ -46,11 +45,11 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
     checked: set[Computation] = set()
     for computation, x in facts.instructions_of("async-start"):
         called = x.called[0]
-        yield from _threads(facts, computation, x)
+        yield from _check_threads(facts, computation, x)
         if called in checked:
             continue
         checked.add(called)
-        yield from _other_calls(facts, x)
+        yield from _check_other_calls(facts, x)
         if called.execution_thread != _MAIN or _GROUPED in (x.attributes.get("frontend_attributes") or {}):
             continue
         extra = next((y for y in called.instructions if y is not called.root and not _is_argument(y)), None)
@@ -59,8 +58,8 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
             yield Finding("A007", called, extra, "instruction", message)
 
 
-def _shown(facts: Facts, x: Instruction) -> str:
-    """Returns the name that the operation has in the text, in quotes."""
+def _quoted_name(facts: Facts, x: Instruction) -> str:
+    """Returns the quoted opcode of the wrapped operation or, in the long form, its computation."""
     called = x.called[0]
     return f"'{called.root.op.name}'" if called in facts.module.hidden else f"'{called.name}'"
 
@@ -70,7 +69,7 @@ def _is_argument(x: Instruction) -> bool:
     return x.op.name in ("parameter", "get-tuple-element")
 
 
-def _threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator[Finding]:
+def _check_threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator[Finding]:
     called = x.called[0]
     thread = x.attributes.get("async_execution_thread", _MAIN)
     written = _written_thread(facts, called)
@@ -84,8 +83,8 @@ def _threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator
 def _written_thread(facts: Facts, called: Computation) -> str | None:
     """Returns the thread written after the closing brace of a computation, or None.
 
-    XLA's parser replaces this thread with the thread of the async-start. `execution_thread` may be
-    missing there, as in compiler tests.
+    XLA's parser replaces this thread with the thread of the async-start. The text may omit the
+    thread, as compiler tests do.
     """
     source = facts.module.source
     if source is None or called.end < 0 or not called.instructions:
@@ -94,7 +93,7 @@ def _written_thread(facts: Facts, called: Computation) -> str | None:
     return match[1] if match is not None else None
 
 
-def _other_calls(facts: Facts, x: Instruction) -> Iterator[Finding]:
+def _check_other_calls(facts: Facts, x: Instruction) -> Iterator[Finding]:
     called = x.called[0]
     for computation, caller in facts.callers.get(called, ()):
         if caller.op.name != "async-start" and not continues(caller):
@@ -102,4 +101,4 @@ def _other_calls(facts: Facts, x: Instruction) -> Iterator[Finding]:
                 (key for key, value in caller.attributes.items() if value is called or (isinstance(value, tuple) and called in value)), "opcode"
             )
             message = f"'{called.name}' is wrapped by {x.op.name} '{x.name}' and must not be called elsewhere"
-            yield Finding("A011", computation, caller, at, message, "give the call a copy of its own")
+            yield Finding("A011", computation, caller, at, message, "call a copy of the computation")

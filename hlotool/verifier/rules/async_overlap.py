@@ -15,7 +15,7 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 # The number of instructions after a done that are searched for work to run before the done.
-_FORESIGHT = 100
+_LOOKAHEAD = 100
 
 
 @module_rule("A030", "A034", stage="lint")
@@ -23,8 +23,8 @@ def async_overlap(facts: Facts) -> Iterator[Finding]:
     """Asynchronous operations overlap with other work, and not too many are in flight.
 
     Checks: in scheduled modules, an instruction that takes time comes between a start and its done
-    (A030); no more collectives, copies or transfers are in flight at once than `in_flight_limit`
-    allows (A034, reported once for each kind and computation).
+    (A030); the number of collectives, copies, transfers or asynchronous computations in flight does
+    not exceed `in_flight_limit` (A034, reported once for each kind and computation).
     """
     if not facts.module.is_scheduled:
         return
@@ -32,14 +32,14 @@ def async_overlap(facts: Facts) -> Iterator[Finding]:
         pairs = spans(computation, facts.users(computation))
         for span in pairs:
             if all(FREE in computation.instructions[k].op.traits for k in range(span.first + 1, span.last)):
-                yield _idle(facts, computation, span)
+                yield _idle_finding(facts, computation, span)
         if facts.modes.in_flight_limit is not None:
-            yield from _crowds(computation, pairs, facts.modes.in_flight_limit)
+            yield from _check_in_flight(computation, pairs, facts.modes.in_flight_limit)
 
 
-def _idle(facts: Facts, computation: Computation, span: Span) -> Finding:
+def _idle_finding(facts: Facts, computation: Computation, span: Span) -> Finding:
     other = _independent(computation, span)
-    hint = f"'{other.name}' does not depend on it and could run in between" if other is not None else None
+    hint = f"'{other.name}' is independent and could run in between" if other is not None else None
     done = written_opcode(span.done, facts.module) if span.done.op.name == "async-done" else span.done.op.name
     return Finding("A030", computation, span.done, "instruction", f"nothing runs between '{span.start.name}' and its {done}", hint)
 
@@ -47,7 +47,7 @@ def _idle(facts: Facts, computation: Computation, span: Span) -> Finding:
 def _independent(computation: Computation, span: Span) -> Instruction | None:
     """Returns an instruction that takes time and could move from after the span into it."""
     dependent = {span.done}
-    for x in computation.instructions[span.last + 1 : span.last + 1 + _FORESIGHT]:
+    for x in computation.instructions[span.last + 1 : span.last + 1 + _LOOKAHEAD]:
         if not dependent.isdisjoint(x.operands) or not dependent.isdisjoint(x.control_predecessors):
             dependent.add(x)
         elif not x.op.is_asynchronous and FREE not in x.op.traits:
@@ -64,7 +64,7 @@ def _kind(x: Instruction) -> tuple[str, str]:
     return ("collective", "collectives") if COLLECTIVE in x.op.traits else ("asynchronous computation", "asynchronous computations")
 
 
-def _crowds(computation: Computation, pairs: list[Span], limit: int) -> Iterator[Finding]:
+def _check_in_flight(computation: Computation, pairs: list[Span], limit: int) -> Iterator[Finding]:
     """Reports the point with the most operations in flight, for each kind above the limit."""
     steps = sorted([(span.first, 1, span) for span in pairs] + [(span.last, -1, span) for span in pairs], key=lambda step: step[:2])
     in_flight: dict[tuple[str, str], int] = {}

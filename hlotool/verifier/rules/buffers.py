@@ -1,4 +1,4 @@
-"""T101 and T102: values that live in buffers of their own."""
+"""T101 and T102: values in explicit buffers, which have the type `b(...)`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# The frontend attribute of calls that run on a stream of their own.
+# The frontend attribute of calls that run on a separate stream.
 _STREAM = "_xla_stream_annotation"
 
 Value = tuple[Instruction, Path]
@@ -26,9 +26,9 @@ It is identified by the instruction that produces it and by its index in the res
 def buffers(facts: Facts) -> Iterator[Finding]:
     """A buffer has one writer at a time and stays inside the program.
 
-    Checks: no `b(...)` in the parameters of the entry computation, or in operands and results of
-    ops that cannot work on buffers, such as fusions and calls without a stream annotation, unless
-    the ops run asynchronously (T101); each buffer value is returned or used by only one
+    Checks: no parameter of the entry computation contains a `b(...)`, and no operand or result of
+    an op that cannot work on buffers does, such as a fusion or a call without a stream annotation,
+    unless the op runs asynchronously (T101); each buffer value is returned or used by only one
     instruction, not counting tuples (T102).
     """
     # Shapes are compared by identity, since the instructions of a module share them. Most modules
@@ -46,18 +46,18 @@ def buffers(facts: Facts) -> Iterator[Finding]:
             elif has_buffer and not is_asynchronous and HOLDS_BUFFERS not in x.op.traits:
                 yield Finding("T101", computation, x, "opcode", f"'{x.op.name}' cannot work on buffers", "unpin the buffer first")
             elif has_buffer and not is_asynchronous and x.op.name == "call" and _STREAM not in (x.attributes.get("frontend_attributes") or {}):
-                yield Finding("T101", computation, x, "opcode", "'call' cannot work on buffers", f"only a call with the attribute {_STREAM} can")
-        yield from _writers(computation)
+                yield Finding("T101", computation, x, "opcode", "'call' cannot work on buffers", f"add the frontend attribute {_STREAM}")
+        yield from _check_writers(computation)
 
 
-def _writers(computation: Computation) -> Iterator[Finding]:
+def _check_writers(computation: Computation) -> Iterator[Finding]:
     """Follows buffers through tuples, and reports those that are used more than once."""
     values: dict[Instruction, dict[Path, Value]] = {}
     writers: dict[Value, str] = {}
     for x in computation.instructions:
-        values[x] = _passed_on(x, values)
+        values[x] = _result_buffers(x, values)
         # Ops that cannot work on buffers were reported above; they count as writing nothing.
-        if HOLDS_BUFFERS in x.op.traits and x.op.name not in _PASS_ON:
+        if HOLDS_BUFFERS in x.op.traits and x.op.name not in _FORWARDING:
             for operand in x.operands:
                 for value in values[operand].values():
                     if value in writers:
@@ -69,29 +69,29 @@ def _writers(computation: Computation) -> Iterator[Finding]:
             yield Finding("T102", computation, root, "name", f"buffer '{value[0].name}' is returned, but it is written by {writers[value]}")
 
 
-def _passed_on(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
+def _result_buffers(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
     """Returns the buffers in a result.
 
-    If `x` only groups values, the result contains the buffers of its operands; otherwise, its
-    buffers are new.
+    An instruction that only forwards values returns the buffers of its operands. The buffers in
+    other results are new.
     """
-    follow = _PASS_ON.get(x.op.name)
+    follow = _FORWARDING.get(x.op.name)
     if follow is not None:
         return follow(x, values)
     return {path: (x, path) for path in buffer_paths(x.shape)}
 
 
-def _grouped(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
+def _tuple_buffers(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
     return {(k, *path): value for k, operand in enumerate(x.operands) for path, value in values[operand].items()}
 
 
-def _element(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
+def _element_buffers(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
     index = x.attributes["index"]
     return {path[1:]: value for path, value in values[x.operands[0]].items() if path[:1] == (index,)}
 
 
-def _same(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
+def _operand_buffers(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
     return values[x.operands[0]]
 
 
-_PASS_ON = {"tuple": _grouped, "get-tuple-element": _element, "opt-barrier": _same}
+_FORWARDING = {"tuple": _tuple_buffers, "get-tuple-element": _element_buffers, "opt-barrier": _operand_buffers}

@@ -19,10 +19,10 @@ __all__: list[str] = []
 def redundant_copies(facts: Facts) -> Iterator[Finding]:
     """A copy is not copied again.
 
-    Checks: a copy of another copy, if the other copy has no other users, the layouts of both copies
-    and of the original are equal, and neither copy has a sharding (before partitioning, a copy with
-    a sharding moves data between devices). There is one finding for each computation, with the
-    number of copies.
+    Checks: no copy is the only user of another copy if the layouts of both copies and of the
+    original are equal and neither copy has a sharding (before partitioning, a copy with a sharding
+    moves data between devices). There is one finding for each computation, with the number of
+    copies.
     """
     by_computation: dict[Computation, list[Instruction]] = {}
     for computation, x in facts.instructions_of("copy"):
@@ -46,18 +46,18 @@ def redundant_copies(facts: Facts) -> Iterator[Finding]:
 def convert_chains(facts: Facts) -> Iterator[Finding]:
     """A value is converted only once.
 
-    Checks: a convert of a convert, if the first convert loses nothing that the second one keeps, or
-    if a float is converted to fewer bits and back.
+    Checks: no convert follows a convert that loses nothing, and no float is converted to a type
+    with fewer mantissa bits and back.
     """
     for computation, x in facts.instructions_of("convert"):
         before = x.operands[0]
         if before.op.name == "convert" and before.operands[0].shape.is_array:
-            fault = _conversion(*[y.shape.element_type for y in (before.operands[0], before, x)])
+            fault = _conversion_fault(*[y.shape.element_type for y in (before.operands[0], before, x)])
             if fault is not None:
                 yield Finding("W009", computation, x, "name", *fault)
 
 
-def _conversion(first: str, middle: str, last: str) -> tuple[str, str | None] | None:
+def _conversion_fault(first: str, middle: str, last: str) -> tuple[str, str | None] | None:
     a, b = ELEMENT_TYPES[first], ELEMENT_TYPES[middle]
     path = f"{first} -> {middle} -> {last}"
     # An integer that is converted to a float in between may saturate instead of wrapping around.
@@ -67,7 +67,7 @@ def _conversion(first: str, middle: str, last: str) -> tuple[str, str | None] | 
         return None
     lost = a.float_format.mantissa_bits - b.float_format.mantissa_bits
     if lost > 0:
-        return f"{path} loses {lost} mantissa bits", "use reduce-precision if the rounding is intended"
+        return f"{path} loses {count(lost, 'mantissa bit')}", "use reduce-precision if the rounding is intended"
     return None
 
 
@@ -75,7 +75,8 @@ def _conversion(first: str, middle: str, last: str) -> tuple[str, str | None] | 
 def reordering_chains(facts: Facts) -> Iterator[Finding]:
     """Elements are rearranged only once.
 
-    Checks: transpose of a transpose (W010); reshape of a reshape and bitcast of a bitcast (W011).
+    Checks: no transpose takes the result of a transpose (W010); no reshape takes the result of a
+    reshape, and no bitcast takes the result of a bitcast (W011).
     """
     for computation, x in facts.instructions_of("transpose"):
         before = x.operands[0]
@@ -95,7 +96,7 @@ def reordering_chains(facts: Facts) -> Iterator[Finding]:
 def elements_of_tuples(facts: Facts) -> Iterator[Finding]:
     """An element that was just put into a tuple is not taken out again.
 
-    Checks: get-tuple-element of a tuple instruction.
+    Checks: the operand of get-tuple-element is not a tuple instruction.
     """
     for computation, x in facts.instructions_of("get-tuple-element"):
         before = x.operands[0]
@@ -107,8 +108,8 @@ def elements_of_tuples(facts: Facts) -> Iterator[Finding]:
 def layout_round_trips(facts: Facts) -> Iterator[Finding]:
     """A layout is changed only once.
 
-    Checks: a copy to another layout after a transpose, or after another copy that changed the
-    layout.
+    Checks: no copy changes the layout directly after a transpose, or after another copy that
+    changed the layout.
     """
     for computation, x in facts.instructions_of("copy"):
         before = x.operands[0]
@@ -132,7 +133,7 @@ def _order(x: Instruction) -> str | None:
 def undone_pads(facts: Facts) -> Iterator[Finding]:
     """Padding is not sliced off again.
 
-    Checks: slice of a pad, if the slice keeps none of the padding.
+    Checks: a slice of a pad keeps some of the padding.
     """
     for computation, x in facts.instructions_of("slice"):
         before = x.operands[0]

@@ -15,7 +15,7 @@ __all__: list[str] = []
 def channel_ids(facts: Facts) -> Iterator[Finding]:
     """The channel id of a collective is not negative; that of an all-reduce is positive.
 
-    Checks: `channel_id` of collectives.
+    Checks: the `channel_id` of all-reduce is at least 1, and that of other collectives at least 0.
     """
     for computation, x in facts.instructions_with(COLLECTIVE):
         channel = x.attributes.get("channel_id")

@@ -17,7 +17,7 @@ __all__: list[str] = []
 def collective_in_fusion(facts: Facts) -> Iterator[Finding]:
     """A fusion computes, but does not communicate.
 
-    Checks: no collective, transfer or custom call with side effects in the body of a fusion.
+    Checks: the body of a fusion contains no collective, transfer or custom call with side effects.
     """
     bodies = {called for called, calls in facts.callers.items() if is_fusion_computation(x for _, x in calls)}
     for computation, x in facts.instructions_where(lambda op: COMMUNICATES in op.traits or op.effect_if is not None):

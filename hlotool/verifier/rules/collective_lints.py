@@ -25,7 +25,7 @@ _MAX_STEPS = 32
 def synchronous_collectives(facts: Facts) -> Iterator[Finding]:
     """A scheduled program computes while it communicates.
 
-    Checks: collectives of a scheduled module that are neither pairs of start and done nor run by an
+    Checks: each collective of a scheduled module is a pair of start and done, or is run by an
     async-start.
     """
     if not facts.module.is_scheduled:
@@ -47,8 +47,8 @@ def synchronous_collectives(facts: Facts) -> Iterator[Finding]:
 def combinable_collectives(facts: Facts) -> Iterator[Finding]:
     """Small collectives are combined.
 
-    Checks: all-gathers, all-reduces and reduce-scatters of less than 1 MiB in the same computation,
-    with the same groups and reducer, that do not depend on each other.
+    Checks: no two all-gathers, all-reduces or reduce-scatters of less than 1 MiB in a computation
+    have the same groups and reducer and do not depend on each other.
     """
     for computation in dict.fromkeys(computation for computation, _ in facts.instructions_with(COMBINABLE)):
         # The number of collectives on the longest path to an instruction. Collectives with the same
@@ -78,9 +78,9 @@ def _combination(x: Instruction) -> tuple[Any, ...]:
 def sliced_collectives(facts: Facts) -> Iterator[Finding]:
     """Devices exchange only data that they keep.
 
-    Checks: an all-reduce whose only user is a dynamic-slice at an index computed from the device's
-    id (W025); an all-gather, if each device uses only parts of the result that are as large as its
-    own operand (W026).
+    Checks: the only user of an all-reduce is not a dynamic-slice at an index computed from the
+    device's id (W025); the users of an all-gather are not only such dynamic-slices, with results as
+    large as the operand of the all-gather (W026).
     """
     for computation, x in facts.instructions_of("all-reduce", "all-gather"):
         users = facts.users(computation).get(x, [])
@@ -113,8 +113,8 @@ def _follows_from_id(index: Instruction) -> bool:
 def channel_reuse(facts: Facts) -> Iterator[Finding]:
     """Each collective has its own channel.
 
-    Checks: two collectives with the same channel_id. The start and the done of a collective count
-    as one.
+    Checks: no two collectives have the same channel_id. The start and the done of a collective
+    count as one.
     """
     first: dict[int, Instruction] = {}
     for computation, x in facts.instructions_with(COLLECTIVE):
@@ -127,8 +127,8 @@ def channel_reuse(facts: Facts) -> Iterator[Finding]:
 def idle_collectives(facts: Facts) -> Iterator[Finding]:
     """Collectives move data between devices.
 
-    Checks: groups with only one member each (P033); permutations that send each device its own data
-    (P034).
+    Checks: at least one group has several members (P033); in permutations, at least one device
+    sends to another device (P034).
     """
     for computation, x in facts.instructions_with(COLLECTIVE):
         groups = groups_of(x)
@@ -144,8 +144,8 @@ def idle_collectives(facts: Facts) -> Iterator[Finding]:
 def collectives_in_branches(facts: Facts) -> Iterator[Finding]:
     """All devices of a group reach a collective.
 
-    Checks: collectives in the branches of a conditional, and in computations that the branches
-    call, unless the selector is a constant.
+    Checks: the branches of a conditional and the computations that they call contain no
+    collectives, unless the selector is a constant.
     """
     branches: dict[Computation, Call] = {}
     for call in facts.instructions_of("conditional"):
@@ -157,5 +157,5 @@ def collectives_in_branches(facts: Facts) -> Iterator[Finding]:
     for computation, x in facts.instructions_with(COLLECTIVE):
         if computation in inside:
             branch, conditional = inside[computation]
-            message = f"'{x.name}' runs only if all devices take branch '{branch.name}' of '{conditional.name}'"
+            message = f"'{x.name}' completes only if all devices take branch '{branch.name}' of '{conditional.name}'"
             yield Finding("P038", computation, x, "instruction", message)

@@ -21,10 +21,10 @@ Fault = tuple[str, str, str]
 def collective_sizes(facts: Facts) -> Iterator[Finding]:
     """The operands and results of collectives fit the size of their groups.
 
-    Checks: all-gather multiplies its dimension by the group's size (P008), reduce-scatter divides
-    it (P010), all-to-all has an operand for each member or splits a dimension into that many parts
-    (P011). All-gather and reduce-scatter are not checked if neither the groups nor the header give
-    the number of devices.
+    Checks: all-gather multiplies the size of its dimension by the size of the group (P008);
+    reduce-scatter divides it by that size (P010); and all-to-all has one operand per group member,
+    or splits a dimension evenly among the members (P011). All-gather and reduce-scatter are not
+    checked if neither the groups nor the header specify the number of devices.
     """
     for opcode, check in _CHECKS.items():
         for computation, x in facts.instructions_of(opcode):
@@ -54,31 +54,31 @@ def _has(shape: Shape, dimension: int) -> bool:
 # ops reject them.
 
 
-def _gathered(x: Instruction, group: int) -> Fault | None:
+def _check_all_gather(x: Instruction, group: int) -> Fault | None:
     sizes = [(size, grown) for size, grown in _parts(x) if size]
     factors = {grown / size for size, grown in sizes}
     if len(factors) == 1 and factors != {group} and factors.pop().is_integer():
         size, grown = sizes[0]
-        return "P008", "shape", f"a group of {group} needs a result of size {size * group}, got {grown}"
+        return "P008", "shape", f"a group of {group} requires a result of size {size * group}, got {grown}"
     return None
 
 
-def _scattered(x: Instruction, group: int) -> Fault | None:
+def _check_reduce_scatter(x: Instruction, group: int) -> Fault | None:
     for size, part in _parts(x):
         if part and size % part == 0 and part * group != size:
             return (
                 "P010",
                 "definition of operand 0",
-                f"a group of {group} needs an operand of size {part * group} for parts of size {part}, got {size}",
+                f"a group of {group} requires an operand of size {part * group} for parts of size {part}, got {size}",
             )
     return None
 
 
-def _exchanged(x: Instruction, group: int) -> Fault | None:
+def _check_all_to_all(x: Instruction, group: int) -> Fault | None:
     dimensions = x.attributes.get("dimensions")
     if dimensions is None:
         if x.operands and len(x.operands) != group:
-            return "P011", "operands", f"'all-to-all' needs {count(group, 'operand')} (one per group member), got {len(x.operands)}"
+            return "P011", "operands", f"'all-to-all' requires {count(group, 'operand')} (one per group member), got {len(x.operands)}"
     elif _has(x.operands[0].shape, dimensions[0]) and x.operands[0].shape.dimensions[dimensions[0]] % group:
         return (
             "P011",
@@ -89,8 +89,8 @@ def _exchanged(x: Instruction, group: int) -> Fault | None:
 
 
 _CHECKS: dict[str, Callable[[Instruction, int], Fault | None]] = {
-    "all-gather": _gathered,
-    "all-gather-start": _gathered,
-    "reduce-scatter": _scattered,
-    "all-to-all": _exchanged,
+    "all-gather": _check_all_gather,
+    "all-gather-start": _check_all_gather,
+    "reduce-scatter": _check_reduce_scatter,
+    "all-to-all": _check_all_to_all,
 }

@@ -14,7 +14,7 @@ __all__: list[str] = []
 def constrained_all_reduces(facts: Facts) -> Iterator[Finding]:
     """Either all or none of the all-reduces of a module constrain their layouts.
 
-    Checks: `constrain_layout` of all-reduce and all-reduce-start.
+    Checks: all instances of all-reduce and all-reduce-start have the same `constrain_layout`.
     """
     calls = facts.instructions_where(lambda op: "all-reduce" in (op.name, op.start_of))
     constrained = next((call for call in calls if call[1].attributes.get("constrain_layout", False)), None)

@@ -21,7 +21,7 @@ _MAX_PREDECESSORS = 32
 def control_dependencies(facts: Facts) -> Iterator[Finding]:
     """A control predecessor orders instructions that nothing else orders.
 
-    Checks: a control predecessor that is also an operand, or that comes first anyway because of
+    Checks: a control predecessor is not an operand, and would not come first anyway because of
     other operands and control predecessors.
     """
     for computation in facts.module.computations:
@@ -32,7 +32,7 @@ def control_dependencies(facts: Facts) -> Iterator[Finding]:
                     locations = {y: k for k, y in enumerate(computation.instructions)}
                 reason = _reason(x, predecessor, locations)
                 if reason is not None:
-                    yield Finding("A036", computation, x, _location(x, number), reason, "remove it")
+                    yield Finding("A036", computation, x, _location(x, number), reason, "remove this control predecessor")
 
 
 def _location(x: Instruction, number: int) -> str:

@@ -20,8 +20,8 @@ Part = tuple[Computation, Instruction, str]
 def control_flow_shardings(facts: Facts) -> Iterator[Finding]:
     """The state of a loop and the result of a conditional have the same sharding everywhere.
 
-    Checks: the shardings of a while, of its body's parameter and root and of its condition's
-    parameter (P027); the shardings of a conditional and of its branches' roots (P028). Only
+    Checks: a while, its body's parameter and root, and its condition's parameter have the same
+    sharding (P027); a conditional and its branches' roots have the same sharding (P028). Only
     explicit shardings are compared.
     """
     for computation, x in facts.instructions_of("while"):
@@ -31,14 +31,14 @@ def control_flow_shardings(facts: Facts) -> Iterator[Finding]:
             (called, p, f"{what} parameter '{p.name}'") for called, what in ((body, "body"), (condition, "condition")) for p in called.parameters
         ]
         parts.append((body, body.root, f"body ROOT '{body.root.name}'"))
-        yield from _differing("P027", parts)
+        yield from _check_equal("P027", parts)
     for computation, x in facts.instructions_of("conditional"):
         parts = [(computation, x, f"'{x.name}'")]
         parts += [(called, called.root, f"branch ROOT '{called.root.name}'") for called in dict.fromkeys(x.called)]
-        yield from _differing("P028", parts)
+        yield from _check_equal("P028", parts)
 
 
-def _differing(code: str, parts: list[Part]) -> Iterator[Finding]:
+def _check_equal(code: str, parts: list[Part]) -> Iterator[Finding]:
     """Reports the first part whose sharding differs from the first sharding."""
     first: tuple[Sharding, str, str] | None = None
     for computation, x, name in parts:

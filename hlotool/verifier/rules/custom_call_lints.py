@@ -13,7 +13,7 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 # Targets that XLA's own passes insert, expand or remove. No functions have these names.
-_BY_XLA = frozenset(
+_XLA_TARGETS = frozenset(
     "Sharding SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint AllocateBuffer CreateBuffer Pin Unpin GetRngSeed ConcatBitcast"
     " annotate_device_placement MoveToHost MoveToDevice PrepareAsyncCallStart PrepareAsyncCallDone AsyncCollectiveStart AsyncCollectiveDone"
     " X64SplitLow X64SplitHigh X64Combine SliceToDynamic PadToStatic AssumeGatherIndicesInBound GatherScatterIndicesBitpacked ResizeNearest"
@@ -32,15 +32,15 @@ _ORIGINAL = ("", "API_VERSION_ORIGINAL")
 def unknown_targets(facts: Facts) -> Iterator[Finding]:
     """The targets of custom calls are known functions.
 
-    Checks: targets that are not XLA's own, do not come from libraries that ship with XLA or JAX,
-    and do not match a pattern of the setting known-custom-calls.
+    Checks: each target is one of XLA's own, comes from a library that ships with XLA or JAX, or
+    matches a pattern of the setting known-custom-calls.
     """
     own = facts.modes.known_custom_calls
     for computation, x in facts.instructions_of("custom-call"):
         target = x.attributes["custom_call_target"]
-        if target not in _BY_XLA and not _KNOWN.fullmatch(target) and not any(fnmatchcase(target, pattern) for pattern in own):
-            meant = nearest(target, _BY_XLA)
-            hint = f"did you mean '{meant}'?" if meant else "if it is one of yours, add it to the setting known-custom-calls"
+        if target not in _XLA_TARGETS and not _KNOWN.fullmatch(target) and not any(fnmatchcase(target, pattern) for pattern in own):
+            meant = nearest(target, _XLA_TARGETS)
+            hint = f"did you mean '{meant}'?" if meant else "if this target is your own, add it to the setting known-custom-calls"
             yield Finding("W028", computation, x, "custom_call_target value", f"unknown custom-call target '{target}'", hint)
 
 
@@ -48,12 +48,12 @@ def unknown_targets(facts: Facts) -> Iterator[Finding]:
 def old_interfaces(facts: Facts) -> Iterator[Finding]:
     """Custom calls use the typed interface, and custom calls with effects have a fixed order.
 
-    Checks: calls with the original API version, which is also the default, except for targets that
-    XLA replaces; calls with side effects but without tokens and control predecessors.
+    Checks: no call has the original API version, which is also the default, except for targets that
+    XLA replaces; calls with side effects have a token or a control predecessor.
     """
     for computation, x in facts.instructions_of("custom-call"):
         target = x.attributes["custom_call_target"]
-        if target in _BY_XLA or target.startswith(("xla.sdy.", "__")):
+        if target in _XLA_TARGETS or target.startswith(("xla.sdy.", "__")):
             continue
         if str(x.attributes.get("api_version", "")) in _ORIGINAL:
             yield Finding("W029", computation, x, "api_version", "this call uses the original custom-call interface", "use API_VERSION_TYPED_FFI")

@@ -18,10 +18,10 @@ __all__: list[str] = []
 def dead_instructions(facts: Facts) -> Iterator[Finding]:
     """The result of each instruction is used.
 
-    Checks: instructions that have no users, no effects and no control dependencies, and are not the
-    root. Constants, tuples and their elements cost nothing and are not reported. There is one
-    finding for each computation, with the number of instructions. Tracing leaves dead code in dumps
-    from before optimization, so there the finding is only informational.
+    Checks: each instruction has a user, an effect or a control dependency, or is the root.
+    Constants, tuples and their elements cost nothing and are not reported. There is one finding for
+    each computation, with the number of instructions. Tracing leaves dead code in modules, so the
+    finding is only informational in dumps from before optimization.
     """
     is_suppressed = suppressed(facts.module, "W001")
     severity = "info" if _is_traced(facts) else None
@@ -62,7 +62,7 @@ def _is_traced(facts: Facts) -> bool:
 def unused_parameters(facts: Facts) -> Iterator[Finding]:
     """Parameters are used.
 
-    Checks: parameters without users, except in computations whose signature is fixed by their
+    Checks: each parameter has a user, except in computations whose signature is fixed by their
     caller, such as reducers.
     """
     for computation in facts.module.computations:
@@ -85,8 +85,8 @@ def _has_fixed_signature(facts: Facts, computation: Computation) -> bool:
 def dead_computations(facts: Facts) -> Iterator[Finding]:
     """Every computation is called.
 
-    Checks: computations that the entry computation calls neither directly nor through other
-    computations; reported once for each module, with the number of computations.
+    Checks: the entry computation calls each computation, directly or through other computations.
+    There is one finding for each module, with the number of computations.
     """
     if len(facts.module.computations) == len(facts.reachable):
         return

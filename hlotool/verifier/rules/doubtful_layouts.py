@@ -16,7 +16,7 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 _SPACES = {"cpu": frozenset({0, HOST_MEMORY}), "generic": frozenset({0, FAST_MEMORY, HOST_MEMORY})}
-_BITS_OF_A_BYTE = 8
+_BITS_PER_BYTE = 8
 
 Doubt = tuple[str, str, str, str | None]
 """The code, position, message and hint of a finding."""
@@ -26,10 +26,10 @@ Doubt = tuple[str, str, str, str | None]
 def doubtful_layouts(facts: Facts) -> Iterator[Finding]:
     """Layouts describe memory completely.
 
-    Checks: the first tile has no more dimensions than the array (L005); layouts of types
-    smaller than a byte have an `E(n)` (L007); memory spaces are known (L030; for the targets "gpu"
-    and "tpu", all of them are); a bitcast does not permute elements (L011); either all arrays have
-    a layout or none does (L029, reported at the first array without one).
+    Checks: the first tile has no more dimensions than the array (L005); layouts of types smaller
+    than a byte have an `E(n)` (L007); the target has the memory space (L030; not checked for the
+    targets "gpu" and "tpu"); a bitcast does not permute elements (L011); either all arrays have a
+    layout or none does (L029, reported at the first array without one).
     """
     known: dict[Shape, Doubt | None] = {}
     bare, arrays, first = 0, 0, None
@@ -66,7 +66,7 @@ def _doubt_about(array: Shape, layout: Layout, target: str) -> Doubt | None:
     if layout.tiles and len(layout.tiles[0]) > array.rank:
         return "L005", f"{at}[T]", f"the tile has {count(len(layout.tiles[0]), 'dimension')}, but the array has {array.rank}", None
     bits = ELEMENT_TYPES[array.element_type].bits
-    if bits < _BITS_OF_A_BYTE and not layout.element_size_in_bits:
+    if bits < _BITS_PER_BYTE and not layout.element_size_in_bits:
         return "L007", "shape", f"{array.element_type} without E({bits}) is stored as one element per byte", f"write E({bits}) if elements are packed"
     spaces = _SPACES.get(target)
     if spaces is not None and layout.memory_space not in spaces:

@@ -18,8 +18,8 @@ __all__: list[str] = []
 def equal_computations(facts: Facts) -> Iterator[Finding]:
     """Each computation is written only once.
 
-    Checks: computations that are equal up to names and metadata; there is one finding for each
-    group.
+    Checks: no two computations are equal up to names and metadata. There is one finding for each
+    group of equal computations.
     """
     groups: dict[Computation, list[Computation]] = {}
     for computation, first in facts.classes.first.items():
@@ -35,12 +35,12 @@ def equal_computations(facts: Facts) -> Iterator[Finding]:
 def equal_instructions(facts: Facts) -> Iterator[Finding]:
     """Each value is computed only once.
 
-    Checks: instructions of the same computation with equal opcodes, operands and attributes, and
-    without effects; constants and other cheap instructions are not reported.
+    Checks: no two instructions of a computation have equal opcodes, operands and attributes, unless
+    they have effects. Constants and other cheap instructions are not reported.
     """
     for computation in facts.module.computations:
         first: dict[int, Instruction] = {}
-        for x, number in value_numbers(computation, facts.classes.frozen).items():
+        for x, number in value_numbers(computation, facts.classes.freeze).items():
             other = first.setdefault(number, x)
             if other is not x and CHEAP not in x.op.traits and not facts.has_effect(x):
                 yield Finding("W005", computation, x, "name", f"'{x.name}' computes the same value as '{other.name}'")

@@ -26,9 +26,9 @@ _LOW_BITS = 16
 def element_types(facts: Facts) -> Iterator[Finding]:
     """Arrays have element types that accelerators support, and are not empty.
 
-    Checks: f64 and c128 (W012), arrays of 64-bit integers other than the state of random number
-    generators (W013), arrays with a dimension of size 0 (W039). Each code is reported once for
-    each computation, at the first instruction with such an array.
+    Checks: no value has the type f64 or c128 (W012); no array has 64-bit integers, except for the
+    state of random number generators (W013); no array has a dimension of size 0 (W039). Each code
+    is reported once for each computation, at the first instruction with such a result.
     """
     state = {y for _, x in facts.instructions_with(RANDOM_STATE) for y in (x, *x.operands)}
     marks: dict[int, frozenset[str]] = {}
@@ -71,7 +71,7 @@ def _kinds(shape: Shape) -> Iterator[str]:
 def low_precision_sums(facts: Facts) -> Iterator[Finding]:
     """Long sums are accumulated in f32.
 
-    Checks: sums of more than 1,024 elements in floats of 16 bits or fewer.
+    Checks: no sum of more than 1,024 elements is accumulated in floats of 16 bits or fewer.
     """
     for computation, x in facts.instructions_of("reduce"):
         row = ELEMENT_TYPES.get(x.shape.element_type)
@@ -87,7 +87,7 @@ def low_precision_sums(facts: Facts) -> Iterator[Finding]:
 def collective_types(facts: Facts) -> Iterator[Finding]:
     """Collectives reduce element types that runtimes support.
 
-    Checks: reducing collectives of pred, complex numbers, types of fewer than eight bits and 8-bit
+    Checks: no collective reduces pred, complex numbers, types of fewer than eight bits or 8-bit
     floats.
     """
     for computation, x in facts.instructions_where(reduces):

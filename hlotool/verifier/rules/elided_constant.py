@@ -14,8 +14,8 @@ __all__: list[str] = []
 def elided_constant(facts: Facts) -> Iterator[Finding]:
     """The values of constants are in the file.
 
-    Checks: there is no `constant({...})`; reported once for each module, with the number of such
-    constants.
+    Checks: there is no `constant({...})`. There is one finding for each module, with the number of
+    such constants.
     """
     elided = [(computation, x) for computation, x in facts.instructions_of("constant") if x.literal is not None and x.literal.elided]
     if elided:

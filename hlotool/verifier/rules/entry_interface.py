@@ -18,7 +18,7 @@ _ATTRIBUTE = "entry_computation_layout="
 def entry_layouts(facts: Facts) -> Iterator[Finding]:
     """Parameters and results of the program are in row-major order.
 
-    Checks: the dimension orders in entry_computation_layout.
+    Checks: each array in entry_computation_layout lists its dimensions in row-major order.
     """
     layout = facts.module.attributes.get("entry_computation_layout")
     source = facts.module.source
@@ -31,7 +31,7 @@ def entry_layouts(facts: Facts) -> Iterator[Finding]:
         for leaf in shape.leaves():
             order = _unusual_order(leaf)
             if order is not None:
-                at = _next(source, leaf, at, end)
+                at = _layout_offset(source, leaf, at, end)
                 yield Finding("W014", facts.module.entry, None, at, f"{what} has layout {order}, which is not row-major")
                 break
 
@@ -43,7 +43,7 @@ def _unusual_order(leaf: Shape) -> str | None:
     return "{" + ",".join(map(str, layout.minor_to_major)) + "}"
 
 
-def _next(source: Source, leaf: Shape, at: int, end: int) -> int:
+def _layout_offset(source: Source, leaf: Shape, at: int, end: int) -> int:
     """Returns the offset of the leaf's layout between `at` and `end`.
 
     The first match is the right one, since callers search for shapes in the order of the text.

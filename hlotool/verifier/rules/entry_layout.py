@@ -20,10 +20,11 @@ _AT = "entry_computation_layout"
 def entry_layout(facts: Facts) -> Iterator[Finding]:
     """`entry_computation_layout` matches the entry computation.
 
-    Checks: the number of parameters (M001), their shapes (M002) and the shape of the result (M003);
-    in layout-sensitive modules also the order of their dimensions in memory (L021, L022), but not
-    tiles, padding and memory spaces. Each layout lists each dimension of its array once (L002,
-    L003), and its tiles have positive sizes (L004). A scheduled module has the attribute (M022).
+    Checks: the attribute has the same number of parameters (M001), the same shapes of parameters
+    (M002) and the same shape of the result (M003); in layout-sensitive modules, also the same order
+    of dimensions in memory (L021, L022), but tiles, padding and memory spaces may differ. Each
+    layout lists each dimension of its array once (L002, L003), and its tiles have positive sizes
+    (L004). A scheduled module has the attribute (M022).
     """
     module = facts.module
     header: ProgramShape | None = module.attributes.get(_AT)
@@ -37,11 +38,11 @@ def entry_layout(facts: Facts) -> Iterator[Finding]:
         yield Finding("M001", None, None, f"{_AT}[parentheses]", message)
     else:
         for k, (shape, parameter) in enumerate(zip(header.parameters, parameters, strict=True)):
-            yield from _compared(facts, shape, parameter.shape, f"{_AT}[{k}]", ("M002", "L022"), f"parameter {k} '{parameter.name}'")
-    yield from _compared(facts, header.result, root.shape, f"{_AT}[{len(header.parameters)}]", ("M003", "L021"), f"ROOT '{root.name}'")
+            yield from _compare(facts, shape, parameter.shape, f"{_AT}[{k}]", ("M002", "L022"), f"parameter {k} '{parameter.name}'")
+    yield from _compare(facts, header.result, root.shape, f"{_AT}[{len(header.parameters)}]", ("M003", "L021"), f"ROOT '{root.name}'")
 
 
-def _compared(facts: Facts, header: Shape, shape: Shape, at: str, codes: tuple[str, str], what: str) -> Iterator[Finding]:
+def _compare(facts: Facts, header: Shape, shape: Shape, at: str, codes: tuple[str, str], what: str) -> Iterator[Finding]:
     if header is shape:
         return
     fault = next((fault for leaf in header.leaves() if (fault := _layout_fault(leaf)) is not None), None)

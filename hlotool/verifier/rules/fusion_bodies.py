@@ -34,7 +34,7 @@ def fusion_bodies(facts: Facts) -> Iterator[Finding]:
             yield from _extra_operands(facts, computation, x, called)
         for computation, x in fusions[1:]:
             yield Finding(
-                "C017", computation, x, "operands", f"'{called.name}' is already the body of fusion '{first.name}'", "give this fusion a copy of it"
+                "C017", computation, x, "operands", f"'{called.name}' is already the body of fusion '{first.name}'", "use a copy of the computation"
             )
         for computation, x in calls:
             if x.op.name != "fusion":
@@ -44,7 +44,7 @@ def fusion_bodies(facts: Facts) -> Iterator[Finding]:
                     x,
                     _attribute(x, called),
                     f"'{called.name}' is the body of fusion '{first.name}' and must not be called elsewhere",
-                    "call a copy of it",
+                    "call a copy of the computation",
                 )
         yield from _unused(facts, called)
 

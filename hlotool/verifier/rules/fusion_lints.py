@@ -18,9 +18,9 @@ _CLONE = re.compile(r"(.+?)\.(remat|clone)[0-9]*(?:\.[0-9]+)*")
 def fusions(facts: Facts) -> Iterator[Finding]:
     """Optimized modules have fusions of limited size.
 
-    Checks: in computations with fusions, elementwise operations on arrays, if their only user is
-    another elementwise operation and neither is fused (W041); fusions with more operands than
-    fusion_operand_limit (W042). Not checked if the mode `stage` is before-opt.
+    Checks: in computations with fusions, no elementwise operation on arrays has another such
+    operation as its only user unless they are fused (W041); no fusion has more operands than
+    fusion_operand_limit (W042). Modules are not checked if the mode `stage` is before-opt.
     """
     if facts.modes.stage == "before-opt":
         return
@@ -43,8 +43,8 @@ def fusions(facts: Facts) -> Iterator[Finding]:
 def clones(facts: Facts) -> Iterator[Finding]:
     """Values are computed only once.
 
-    Checks: instructions whose name shows that a compiler pass duplicated them: `.remat`, or
-    `.clone` if the original still exists.
+    Checks: no name shows that a compiler pass duplicated the instruction: `.remat`, or `.clone` if
+    the original still exists.
     """
     for computation in facts.module.computations:
         names = None
@@ -55,4 +55,4 @@ def clones(facts: Facts) -> Iterator[Finding]:
             if names is None:
                 names = {y.name for y in computation.instructions}
             if match[2] == "remat" or match[1] in names:
-                yield Finding("W044", computation, x, "instruction", f"rematerialized copy of '{match[1]}'")
+                yield Finding("W044", computation, x, "instruction", f"{'rematerialized copy' if match[2] == 'remat' else 'clone'} of '{match[1]}'")

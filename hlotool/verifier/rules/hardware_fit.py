@@ -23,7 +23,7 @@ _SMALL = 2 * _TILE
 def padding_waste(facts: Facts) -> Iterator[Finding]:
     """Tiles hold more data than padding.
 
-    Checks: arrays whose tiles more than double their size and waste 64 KiB or more. Such arrays are
+    Checks: tiles at most double the size of an array or waste less than 64 KiB. Other arrays are
     reported where they first appear, not at instructions that pass them on.
     """
     messages: dict[int, str | None] = {}
@@ -50,7 +50,7 @@ def _waste(x: Instruction) -> str | None:
 def unaligned_dots(facts: Facts) -> Iterator[Finding]:
     """The dimensions of dots are multiples of the size of the matrix units.
 
-    Checks: contracting and free dimensions of dots that have size 16 or more and are not multiples
+    Checks: the size of each contracting or free dimension of a dot is less than 16 or a multiple
     of 8.
     """
     for computation, x in facts.instructions_of("dot"):

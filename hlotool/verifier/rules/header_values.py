@@ -66,6 +66,6 @@ def _list_length(facts: Facts, name: str, shapes: list[Shape], noun: str) -> Ite
     if arrays > 1 and arrays != len(shapes):
         choices.append(f"{arrays} (one per array)")
     listed = " or ".join((", ".join(choices[:-1]), choices[-1])) if len(choices) > 1 else choices[0]
-    message = f"{name} needs {listed}, got {len(flags)}"
+    message = f"{name} must have {listed}, got {len(flags)}"
     severity = None if facts.module.num_partitions > 1 else "warning"
     yield Finding("M018", None, None, f"{name} value", message, severity=severity)

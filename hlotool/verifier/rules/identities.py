@@ -23,10 +23,10 @@ _MAX_FOLDED = 1 << 24
 def identities(facts: Facts) -> Iterator[Finding]:
     """No arithmetic operation is redundant.
 
-    Checks: an identity element as an operand (adding 0, multiplying by 1, maximum with the smallest
-    value ...), the same operand twice (`x - x`, `and(x, x)`), not of a not, negate of a negate, abs
-    of an abs and the like. For floats, only identities that hold for every value are reported: `x +
-    0` is not `x`, since -0 + 0 is 0.
+    Checks: no operand is an identity element (0 in an addition, 1 in a multiplication, the smallest
+    value in a maximum); no operation on twice the same operand has a known result (`x - x`, `and(x,
+    x)`); there is no not of a not, negate of a negate, abs of an abs or the like. For floats, only
+    identities that hold for every value are reported: `x + 0` is not `x`, since -0 + 0 is 0.
     """
     for computation, x in facts.instructions_where(_is_algebraic):
         row = ELEMENT_TYPES.get(x.shape.element_type)
@@ -46,17 +46,17 @@ def _identity(x: Instruction, row: ElementType) -> str | None:
     first, second = x.operands
     if source is None:
         number = value_of_itself(x.op, row) if first is second else None
-        return f"{opcode} of '{first.name}' with itself: the result is {_spelled(number, row)}" if number is not None else None
+        return f"{opcode} of '{first.name}' with itself: the result is {_number_text(number, row)}" if number is not None else None
     if first is second:
         return f"{opcode} of '{first.name}' with itself: the result is '{source.name}'"
     # If the constant absorbs the other operand, the constant is the result.
     value = constant_value(second if source is first else first)
     if value is None:
         value = constant_value(source)
-    return f"{_PHRASES.get(opcode, f'{opcode} with')} {_spelled(value, row)}: the result is '{source.name}'"
+    return f"{_PHRASES.get(opcode, f'{opcode} with')} {_number_text(value, row)}: the result is '{source.name}'"
 
 
-def _spelled(value: Number | None, row: ElementType) -> str:
+def _number_text(value: Number | None, row: ElementType) -> str:
     return ("true" if value else "false") if row.kind == "pred" else f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -71,8 +71,8 @@ _PHRASES = {
 def foldable(facts: Facts) -> Iterator[Finding]:
     """Instructions whose operands are all constants are replaced with their results.
 
-    Checks: elementwise operations, reductions, slices and the like whose operands are constants
-    with known values, and whose results have up to 16 Mi elements.
+    Checks: no elementwise operation, reduction, slice or the like has only constants with known
+    values as operands, unless its result has more than 16 Mi elements.
     """
     for computation, x in facts.instructions_with(FOLDABLE):
         literals = [operand.literal for operand in x.operands]
@@ -84,7 +84,7 @@ def foldable(facts: Facts) -> Iterator[Finding]:
 def divisions_by_zero(facts: Facts) -> Iterator[Finding]:
     """Divisors are not zero.
 
-    Checks: divide and remainder by a constant that is zero, whether broadcast or not.
+    Checks: no divide or remainder has the constant zero as its divisor, whether broadcast or not.
     """
     for computation, x in facts.instructions_of("divide", "remainder"):
         value = constant_value(x.operands[1])
@@ -101,7 +101,7 @@ def divisions_by_zero(facts: Facts) -> Iterator[Finding]:
 def constant_selectors(facts: Facts) -> Iterator[Finding]:
     """A selector is not a constant.
 
-    Checks: select and conditional with a constant selector, and clamp of a constant.
+    Checks: no select or conditional has a constant selector, and no clamp limits a constant.
     """
     for computation, x in facts.instructions_of("select", "conditional"):
         value = constant_value(x.operands[0])

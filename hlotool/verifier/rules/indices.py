@@ -19,11 +19,11 @@ _FIRST_INDEX = {"dynamic-slice": 1, "dynamic-update-slice": 2}
 
 @module_rule("W034", "W036", stage="lint")
 def constant_indices(facts: Facts) -> Iterator[Finding]:
-    """Constant indices are in bounds, and are used in slices rather than in dynamic slices.
+    """Constant indices are in bounds, and are used by slice rather than by dynamic-slice.
 
-    Checks: constant starts of dynamic-slice and dynamic-update-slice that are clamped, and constant
-    indices of gather and scatter that are clamped or dropped (W034); dynamic-slices all of whose
-    indices are constants (W036).
+    Checks: no constant start of a dynamic-slice or dynamic-update-slice is clamped, and no constant
+    index of a gather or scatter is clamped or dropped (W034); at least one start index of each
+    dynamic-slice is not a constant (W036).
     """
     for computation, x in facts.instructions_of(*_FIRST_INDEX):
         first = _FIRST_INDEX[x.op.name]
@@ -40,13 +40,13 @@ def constant_indices(facts: Facts) -> Iterator[Finding]:
             yield Finding("W036", computation, x, "opcode", "all start indices are constants", "use slice")
     for computation, x in facts.instructions_of("gather", "scatter"):
         value = constant_value(x.operands[len(x.operands) // 2])
-        bound = _least_bound(x)
+        bound = _index_bound(x)
         if value is not None and bound is not None and not 0 <= value <= bound:
             effect = "drops the update" if x.op.name == "scatter" else f"clamps it to {min(max(value, 0), bound)}"
             yield Finding("W034", computation, x, f"operand {len(x.operands) // 2}", f"index {value} is out of bounds: XLA {effect}")
 
 
-def _least_bound(x: Instruction) -> int | None:
+def _index_bound(x: Instruction) -> int | None:
     """Returns the largest index that is in bounds in all indexed dimensions, or None."""
     sizes = x.operands[0].shape.dimensions
     if x.op.name == "gather":
@@ -59,10 +59,10 @@ def _least_bound(x: Instruction) -> int | None:
 
 @module_rule("W035", stage="lint")
 def index_overflows(facts: Facts) -> Iterator[Finding]:
-    """Index types are wide enough for the dimension.
+    """Index types are wide enough for the dimensions.
 
-    Checks: an iota whose element type cannot count to the end of the dimension; dynamic slices and
-    updates with an index type that cannot count to the end of the dimension.
+    Checks: the element type of each iota, and the index types of dynamic slices and updates, can
+    count to the end of the dimension.
     """
     for computation, x in facts.instructions_of("iota"):
         last, greatest = x.shape.dimensions[x.attributes["iota_dimension"]] - 1, _greatest(x)
@@ -90,7 +90,7 @@ def _greatest(x: Instruction) -> int | None:
 def gathers_of_one(facts: Facts) -> Iterator[Finding]:
     """A gather takes several slices.
 
-    Checks: gathers with a single index, or whose indices are all the same constant.
+    Checks: each gather has several indices, and they are not all the same constant.
     """
     for computation, x in facts.instructions_of("gather"):
         indices = x.operands[1]

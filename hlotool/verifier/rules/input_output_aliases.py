@@ -41,14 +41,14 @@ def input_output_aliases(facts: Facts) -> Iterator[Finding]:
         if fault is None and pair.output_index in outputs:
             fault = "M007", "", f"output {index_text(pair.output_index)} is already aliased with parameter {outputs[pair.output_index]}", None
         if fault is None and buffer in aliased:
-            fault = "M008", "", f"{_named(buffer)} is already aliased with output {index_text(aliased[buffer])}", None
+            fault = "M008", "", f"{_buffer_name(buffer)} is already aliased with output {index_text(aliased[buffer])}", None
         if fault is not None:
             yield Finding(fault[0], None, None, f"{_ALIAS}[{k}]{fault[1]}", fault[2], fault[3])
         outputs[pair.output_index], aliased[buffer] = pair.number, pair.output_index
     yield from _donors(facts, aliased)
 
 
-def _named(buffer: Buffer) -> str:
+def _buffer_name(buffer: Buffer) -> str:
     number, index = buffer
     return f"parameter {number}" + (f" at {index_text(index)}" if index else "")
 
@@ -65,14 +65,15 @@ def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | 
         return "M006", "[parentheses]", f"parameter {pair.number} is {whole}, which has no index {index_text(pair.index)}", None
     if output is None:
         return None
-    for shape, what in ((output, f"output {index_text(pair.output_index)}"), (parameter, _named(buffer))):
+    for shape, what in ((output, f"output {index_text(pair.output_index)}"), (parameter, _buffer_name(buffer))):
         if not bare(shape).is_array:
             return "M009", "", f"{what} is {brief(shape)}, but only arrays can be aliased", _pairs_of_leaves(parameter, output, pair)
     arrays = bare(parameter), bare(output)
-    # The target decides whether padding counts, so sizes must differ both with it and without it.
+    # The target decides whether padding counts, so a fault requires that the sizes differ both with
+    # padding and without.
     if facts.modes.layout_sensitive and sizes_differ(*arrays) and sizes_differ(*arrays, data_size):
         sizes = tuple(map(stored_size, arrays))
-        return "M010", "", f"{_named(buffer)} has {count(sizes[0], 'byte')}, but output {index_text(pair.output_index)} has {sizes[1]}", None
+        return "M010", "", f"{_buffer_name(buffer)} has {count(sizes[0], 'byte')}, but output {index_text(pair.output_index)} has {sizes[1]}", None
     header = module.attributes.get("entry_computation_layout")
     if pair.kind == "must-alias":
         if header is not None and len(header.parameters) == len(parameters):
@@ -82,8 +83,8 @@ def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | 
             return (
                 "M011",
                 f"[{_KIND}]",
-                f"{_named(buffer)} is {parameter.text}, but output {index_text(pair.output_index)} is {output.text}",
-                "write may-alias, or make them the same",
+                f"{_buffer_name(buffer)} is {parameter.text}, but output {index_text(pair.output_index)} is {output.text}",
+                "write may-alias, or use the same shape for both",
             )
     return None
 
@@ -114,5 +115,5 @@ def _donors(facts: Facts, aliased: dict[Buffer, Index]) -> Iterator[Finding]:
             what = f"no index {index_text(index)}" if donated is None else f"no array at {index_text(index)}"
             yield Finding("M013", None, None, at, f"parameter {number} is {brief(parameters[number])}, which has {what}")
         elif (number, index) in aliased:
-            message = f"{_named((number, index))} is already aliased with output {index_text(aliased[number, index])}"
-            yield Finding("M014", None, None, _DONOR, message, "remove one of the two")
+            message = f"{_buffer_name((number, index))} is already aliased with output {index_text(aliased[number, index])}"
+            yield Finding("M014", None, None, _DONOR, message, "remove it from buffer_donor or from input_output_alias")

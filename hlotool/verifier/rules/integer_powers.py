@@ -1,4 +1,4 @@
-"""W062: integer powers that XLA computes in more than one way."""
+"""W062: integer powers whose results differ between XLA:CPU and constant folding."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LARGEST = 63
 def doubtful_exponents(facts: Facts) -> Iterator[Finding]:
     """Constant exponents of integers are from 0 to 63.
 
-    Checks: powers of integers whose exponent is the same constant for all elements and is negative
-    or larger than 63.
+    Checks: no power of integers has an exponent that is the same constant for all elements and is
+    negative or larger than 63.
     """
     for computation, x in facts.instructions_of("power"):
         row = ELEMENT_TYPES.get(x.shape.element_type)

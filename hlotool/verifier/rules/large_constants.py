@@ -18,7 +18,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_MAX_SPELLED = 1 << 16
+_MAX_WRITTEN = 1 << 16
 _MIN_EQUAL = 8
 _FLOATING = frozenset({"float", "complex"})
 _STARTS = {"reduce": 2, "reduce-window": 2, "select-and-scatter": 3, "pad": 2}
@@ -28,15 +28,15 @@ _STARTS = {"reduce": 2, "reduce-window": 2, "select-and-scatter": 3, "pad": 2}
 def large_constants(facts: Facts) -> Iterator[Finding]:
     """Constants are small, and not written out if all elements are equal.
 
-    Checks: constants of constant_size_limit or more, or with more than 65,536 elements that are
-    written out (W006); eight or more equal elements that are written out (W022).
+    Checks: constants are smaller than constant_size_limit and have at most 65,536 elements that are
+    written out (W006); no constant writes out eight or more elements that are all equal (W022).
     """
     for computation, x in facts.instructions_of("constant"):
         literal = x.literal
         if literal is None or not literal.shape.is_array:
             continue
         count = literal.element_count
-        if bytes_of(literal.shape) >= facts.modes.constant_size_limit or (count > _MAX_SPELLED and not literal.elided):
+        if bytes_of(literal.shape) >= facts.modes.constant_size_limit or (count > _MAX_WRITTEN and not literal.elided):
             message = f"this constant takes {format_bytes(bytes_of(literal.shape))}"
             yield Finding("W006", computation, x, "shape", message, "pass it as a parameter")
         if count >= _MIN_EQUAL and splat_bytes(literal) is not None:
@@ -47,8 +47,8 @@ def large_constants(facts: Facts) -> Iterator[Finding]:
 def incomplete_literals(facts: Facts) -> Iterator[Finding]:
     """A constant array has a number for each element.
 
-    Checks: array constants with a single number and no braces, unless it is 0 or the array has only
-    one element.
+    Checks: no array constant consists of a single number without braces, unless the number is 0 or
+    the array has only one element.
     """
     for computation, x in facts.instructions_of("constant"):
         literal = x.literal
@@ -65,8 +65,8 @@ def incomplete_literals(facts: Facts) -> Iterator[Finding]:
 def nonfinite_constants(facts: Facts) -> Iterator[Finding]:
     """Constants are finite numbers.
 
-    Checks: NaN in constants, and infinities other than the init value of a maximum or minimum, a
-    bound or a padding value.
+    Checks: no constant contains a NaN, and infinities occur only as scalars that are init values,
+    bounds or padding values.
     """
     for computation, x in facts.instructions_of("constant"):
         literal = x.literal

@@ -17,7 +17,7 @@ from hlotool.verifier.registry import shape_rule
 
 __all__ = ["order_fault", "tile_fault"]
 
-_BITS_OF_A_BYTE = 8
+_BITS_PER_BYTE = 8
 
 
 @shape_rule("L002", "L003", "L004", "L006", "L018", "L027", "L033")
@@ -79,7 +79,7 @@ def _check_suffixes(array: Shape, layout: Layout, at: str, modes: VerifyModes) -
     bits, size = ELEMENT_TYPES[array.element_type].bits, layout.element_size_in_bits
     if size < 0:
         raise Violation("L006", f"{at}[E]", f"the element size must not be negative, got {size} bits")
-    if size and bits >= _BITS_OF_A_BYTE and not layout.tiles and modes.target != "tpu":
+    if size and bits >= _BITS_PER_BYTE and not layout.tiles and modes.target != "tpu":
         raise Violation("L006", f"{at}[E]", f"{array.element_type} has {bits} bits and is never packed, but the layout says E({size})")
     if layout.memory_space == HOST_MEMORY and modes.no_host_memory:
         raise Violation("L018", f"{at}[S]", "host memory, S(5), is not allowed on this target")

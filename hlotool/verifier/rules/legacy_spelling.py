@@ -21,8 +21,8 @@ _OLD = {
 def legacy_spelling(facts: Facts) -> Iterator[Finding]:
     """Attributes are spelled as XLA prints them.
 
-    Checks: `to_apply` of custom calls; `calls` and `async_execution_thread` of async-update and
-    async-done.
+    Checks: no custom call has `to_apply`; no async-update or async-done has `calls` or
+    `async_execution_thread`.
     """
     source = facts.module.source
     if source is None:

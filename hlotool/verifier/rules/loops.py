@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlotool.analysis.callgraph import reachable
-from hlotool.analysis.loops import carried_elements, trip_count
+from hlotool.analysis.loops import invariant_elements, trip_count
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.traits import EXPENSIVE, HOST_QUEUE, TRANSFER
@@ -22,9 +22,9 @@ _CALLBACK = "callback"
 def transfers_in_loops(facts: Facts) -> Iterator[Finding]:
     """Loops do not transfer data to or from the host.
 
-    Checks: infeed, outfeed, send and recv to the host, copies to or from host memory and host
-    callbacks, in the body or condition of a while or in computations called by them. Host
-    offloading in a scheduled module is not reported, since the compiler chose it.
+    Checks: the body and condition of a while, and the computations that they call, contain no
+    infeed, outfeed, host callback, send to or recv from the host, or copy to or from host memory.
+    Copies in scheduled modules are not reported, since the compiler chose to offload the data.
     """
     transfers = [
         (computation, x) for computation, x in facts.instructions_where(_may_transfer) if _is_transfer(x, scheduled=facts.module.is_scheduled)
@@ -62,12 +62,11 @@ def _is_on_host(x: Instruction) -> bool:
 def invariants(facts: Facts) -> Iterator[Finding]:
     """A loop does not compute the same value again and again.
 
-    Checks: contractions, reductions, sorts, fusions and the like in the body of a while, if all
-    their operands are computed from constants and elements of the state that the body passes on
-    unchanged.
+    Checks: in the body of a while, no contraction, reduction, sort, fusion or the like is computed
+    only from constants and from elements of the state that the body passes on unchanged.
     """
     for computation in {loop.attributes["body"]: loop for _, loop in facts.instructions_of("while")}:
-        kept = set(carried_elements(computation))
+        kept = set(invariant_elements(computation))
         parameter = computation.parameters[0]
         fixed: set[Instruction] = set()
         for x in computation.instructions:
@@ -87,8 +86,8 @@ def invariants(facts: Facts) -> Iterator[Finding]:
 def trip_counts(facts: Facts) -> Iterator[Finding]:
     """A loop runs more than once.
 
-    Checks: loops that never run or run only once. The number of iterations is known if the counter
-    starts at a constant, is incremented by a constant, and is compared with a constant.
+    Checks: no loop is known to run never or only once. The number of iterations is known if the
+    counter starts at a constant, is incremented by a constant, and is compared with a constant.
     """
     for computation, x in facts.instructions_of("while"):
         iterations = trip_count(x)
@@ -100,8 +99,7 @@ def trip_counts(facts: Facts) -> Iterator[Finding]:
 def unused_state(facts: Facts) -> Iterator[Finding]:
     """A loop carries only state that it reads or changes.
 
-    Checks: elements of the state that the body passes on unchanged and that neither body nor
-    condition reads.
+    Checks: each element of the state is changed by the body, or read by the body or the condition.
     """
     seen: set[tuple[Computation, Computation]] = set()
     for _, loop in facts.instructions_of("while"):
@@ -110,7 +108,7 @@ def unused_state(facts: Facts) -> Iterator[Finding]:
             continue
         seen.add((body, condition))
         read = _elements_read(facts, condition)
-        for index, x in carried_elements(body).items():
+        for index, x in invariant_elements(body).items():
             if read is not None and index not in read and facts.users(body)[x] == [body.root]:
                 yield Finding("W037", body, x, "instruction", f"state element {index} is neither read nor changed in the loop")
 

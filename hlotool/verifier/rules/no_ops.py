@@ -18,8 +18,8 @@ __all__: list[str] = []
 def no_ops(facts: Facts) -> Iterator[Finding]:
     """Each instruction does something.
 
-    Checks: reshapes, bitcasts, transposes, converts, broadcasts, slices, pads, reverses and
-    concatenations whose result equals their operand, including the layout. For copies, see W008.
+    Checks: no reshape, bitcast, transpose, convert, broadcast, slice, pad, reverse or concatenate
+    returns its operand unchanged, including the layout. For copies, see W008.
     """
     for computation, x in facts.instructions_where(_may_do_nothing):
         source = same_value(x) if "sharding" not in x.attributes and not _is_single_concatenation(x) else None
@@ -36,7 +36,7 @@ def _may_do_nothing(op: OpDef) -> bool:
 def single_concatenations(facts: Facts) -> Iterator[Finding]:
     """A concatenation joins at least two arrays.
 
-    Checks: concatenate with one operand.
+    Checks: each concatenate has at least two operands.
     """
     for computation, x in facts.instructions_of("concatenate"):
         if _is_single_concatenation(x):

@@ -16,10 +16,10 @@ __all__: list[str] = []
 
 @module_rule("W030", stage="lint")
 def nondeterministic(facts: Facts) -> Iterator[Finding]:
-    """The same inputs give the same results.
+    """The same inputs always produce the same results.
 
-    Checks: rng, whose state is hidden; scatter and select-and-scatter that may add several floats
-    to the same element.
+    Checks: there is no rng, since its state is hidden; no scatter or select-and-scatter may add
+    several floats to the same element.
     """
     for computation, x in facts.instructions_of("rng"):
         yield Finding("W030", computation, x, "opcode", "'rng' depends on hidden state", "use rng-bit-generator with explicit state")
@@ -36,14 +36,14 @@ def nondeterministic(facts: Facts) -> Iterator[Finding]:
 def unstable_sorts(facts: Facts) -> Iterator[Finding]:
     """A sort specifies the order of equal keys.
 
-    Checks: sorts of several operands without `is_stable=true` whose comparator compares only the
-    first operand.
+    Checks: each sort of several operands has `is_stable=true`, or a comparator that does not
+    compare only the first operand.
     """
     for computation, x in facts.instructions_of("sort"):
-        if len(x.operands) > 1 and not x.attributes.get("is_stable", False) and _compares_first_only(facts, x.attributes["to_apply"]):
+        if len(x.operands) > 1 and not x.attributes.get("is_stable", False) and _compares_only_first(facts, x.attributes["to_apply"]):
             yield Finding("W047", computation, x, "opcode", "the order of equal keys is not specified", "add is_stable=true")
 
 
-def _compares_first_only(facts: Facts, comparator: Computation) -> bool:
+def _compares_only_first(facts: Facts, comparator: Computation) -> bool:
     users = facts.users(comparator)
     return not any(p in users or p is comparator.root for p in comparator.parameters[2:])

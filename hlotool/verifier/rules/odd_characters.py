@@ -21,7 +21,7 @@ _KINDS = {
 
 @module_rule("S047", stage="lint")
 def odd_characters(facts: Facts) -> Iterator[Finding]:
-    """Lines contain printable characters and end with a line feed.
+    """Lines contain only printable characters and end with a line feed.
 
     Checks: there are no CRLF line endings, tabs, whitespace at the ends of lines, control
     characters or bytes that are not UTF-8; each kind is reported once.

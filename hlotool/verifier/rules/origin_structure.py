@@ -1,4 +1,4 @@
-"""S040: origins with a different structure than the result."""
+"""S040: origins whose structure differs from that of the result."""
 
 from __future__ import annotations
 

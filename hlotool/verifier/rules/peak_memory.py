@@ -35,7 +35,7 @@ def peak_memory(facts: Facts) -> Iterator[Finding]:
     notes = [_note(buffer) for buffer in peak.live[:_SHOWN]]
     if peak.saved:
         notes.append(f"input_output_alias saves {format_bytes(peak.saved)}")
-    yield Finding("A035", facts.module.entry, peak.at, "name", message, "compute the largest of these later, or recompute them", notes=tuple(notes))
+    yield Finding("A035", facts.module.entry, peak.at, "name", message, "compute the largest buffers later, or recompute them", notes=tuple(notes))
 
 
 def _note(buffer: LiveBuffer) -> str:

@@ -20,9 +20,9 @@ _AT = "source_target_pairs value"
 def permute_pairs(facts: Facts) -> Iterator[Finding]:
     """Each device sends at most once and receives at most once.
 
-    Checks: no source (P013) and no target (P014) occurs twice (in the form with slices: more often
-    than there are slices); no id is negative or out of range for the count in the header (P015; the
-    range is not checked if the count is 1).
+    Checks: each id is the source (P013) and the target (P014) of at most one pair or, in the form
+    with slices, of at most as many pairs as there are slices; no id is negative or out of range for
+    the count in the header (P015; the range is not checked if the count is 1).
     """
     for computation, x in facts.instructions_where(permutes):
         mode = group_mode(x)
@@ -32,7 +32,7 @@ def permute_pairs(facts: Facts) -> Iterator[Finding]:
 
 
 def _first_fault(x: Instruction, limit: int, mode: str) -> tuple[str, str] | None:
-    pairs, most = x.attributes["source_target_pairs"], _most(x)
+    pairs, most = x.attributes["source_target_pairs"], _max_uses(x)
     for pair in pairs:
         for role, device in zip(("source", "target"), pair, strict=True):
             if device < 0 or (limit > 1 and device >= limit):
@@ -44,8 +44,8 @@ def _first_fault(x: Instruction, limit: int, mode: str) -> tuple[str, str] | Non
     return None
 
 
-def _most(x: Instruction) -> int:
-    """Returns how often a device may send or receive: once, or as often as there are slices."""
+def _max_uses(x: Instruction) -> int:
+    """Returns how many times a device may send or receive: 1, or the number of slices."""
     if not x.attributes.get("slice_sizes"):
         return 1
     offsets = x.operands[2].shape

@@ -40,16 +40,16 @@ def reducers(facts: Facts) -> Iterator[Finding]:
             message = f"{root.op.name} is not associative, so the result depends on the backend"
             yield Finding("C032", computation, x, "to_apply", message)
         elif len(x.operands) == 2:
-            yield from _init(computation, x.operands[1], root)
+            yield from _check_init(computation, x.operands[1], root)
 
 
-def _init(computation: Computation, init: Instruction, root: Instruction) -> Iterator[Finding]:
+def _check_init(computation: Computation, init: Instruction, root: Instruction) -> Iterator[Finding]:
     literal, row = init.literal, ELEMENT_TYPES.get(init.shape.element_type)
     if literal is None or init.shape.dimensions or row is None:
         return
     identity, value = identity_of(root.op, row), constant_value(init)
     if identity is not None and value is not None and not _serves_as(value, identity, row):
-        message = f"init value {literal_text(literal)} is not the identity of {root.op.name}, which is {_spelled(identity, row)}"
+        message = f"init value {literal_text(literal)} is not the identity of {root.op.name}, which is {_number_text(identity, row)}"
         yield Finding("C033", computation, init, "opcode", message, "start from the identity, and combine this value with the result")
 
 
@@ -61,7 +61,7 @@ def _serves_as(value: Number, identity: Number, row: ElementType) -> bool:
     return value == identity or (isinf(identity) and abs(value) >= _largest(row) and (value < 0) == (identity < 0))
 
 
-def _spelled(identity: Number, row: ElementType) -> str:
+def _number_text(identity: Number, row: ElementType) -> str:
     # Adding 0 removes the sign of a zero.
     return ("true" if identity else "false") if row.kind == "pred" else f"{identity + 0:g}" if isinstance(identity, float) else str(identity)
 

@@ -16,8 +16,8 @@ __all__: list[str] = []
 def reductions(facts: Facts) -> Iterator[Finding]:
     """A reduction combines different values.
 
-    Checks: reduce over no dimension or over dimensions of size 1 (W038); reduce of a broadcast
-    along the broadcast dimensions (W052).
+    Checks: no reduce is over no dimension or only over dimensions of size 1 (W038); no reduce
+    combines only the copies of elements that a broadcast makes (W052).
     """
     for computation, x in facts.instructions_of("reduce"):
         reduced, source = x.attributes["dimensions"], x.operands[0]

@@ -15,7 +15,7 @@ __all__: list[str] = []
 def repeated_names(facts: Facts) -> Iterator[Finding]:
     """Each instruction name is used only once in a module.
 
-    Checks: no name is used in two computations; reported once for each module, at the first
+    Checks: no name is used in two computations. There is one finding for each module, at the first
     repetition.
     """
     seen: dict[str, str] = {}
@@ -29,6 +29,7 @@ def repeated_names(facts: Facts) -> Iterator[Finding]:
                 repeated.add(x.name)
     if first is not None:
         computation, x = first
-        more = f"; {count(len(repeated) - 1, 'other name')} also repeated" if len(repeated) > 1 else ""
+        others = len(repeated) - 1
+        more = f"; {count(others, 'other name')} {'is' if others == 1 else 'are'} also repeated" if others else ""
         message = f"instruction name '{x.name}' is also used in computation '{seen[x.name]}'{more}"
         yield Finding("S004", computation, x, "instruction", message, "XLA renames one of them when it reads the module")

@@ -20,10 +20,11 @@ _AT = "replica_groups value"
 def replica_groups(facts: Facts) -> Iterator[Finding]:
     """The groups of a collective contain each id once.
 
-    Checks: no group is empty (P001); no id occurs twice (P002) or is missing (P003); the number of
-    ids is the number in the header (P004; not checked if the header's number is 1); groups have the
-    same size if the op requires it (P005); global device ids come with groups (P006). An iota has
-    as many ids as its groups have members, and its transposition is a permutation (P030).
+    Checks: no group is empty (P001); no id occurs twice (P002), is out of range or is missing
+    (P003); the number of ids is the number in the header (P004; not checked if the header's number
+    is 1); groups have the same size if the op requires it (P005); if ids are global, the groups are
+    listed (P006). An iota has as many ids as its groups have members, and its transposition is a
+    permutation (P030).
     """
     if not facts.modes.check_replica_groups:
         return
@@ -31,12 +32,12 @@ def replica_groups(facts: Facts) -> Iterator[Finding]:
         groups, mode = groups_of(x), group_mode(x)
         if not groups:
             if mode == "devices":
-                message = "use_global_device_ids=true needs explicit replica_groups"
+                message = "use_global_device_ids=true requires explicit replica_groups"
                 yield Finding("P006", computation, x, "replica_groups", message, "list the groups, or remove use_global_device_ids")
             continue
         # Devices that are in no group receive zeros.
         may_leave_out = x.op.name == "collective-broadcast"
-        fault = _first_fault(groups, may_leave_out) or _miscounted(groups)
+        fault = _first_fault(groups, may_leave_out) or _iota_fault(groups)
         listed, available = groups.device_count, ids_of_mode(mode, facts.module)
         if fault is None and available not in (1, listed) and not (may_leave_out and listed < available):
             fault = "P004", f"groups list {count(listed, 'id')}, but the module has {available} {mode}"
@@ -54,7 +55,7 @@ def _location(code: str, groups: ReplicaGroups) -> str:
     return f"replica_groups[{next(outside, 0)}]" if code == "P003" else _AT
 
 
-def _miscounted(groups: ReplicaGroups) -> tuple[str, str] | None:
+def _iota_fault(groups: ReplicaGroups) -> tuple[str, str] | None:
     tile = groups.tile
     if tile is None:
         return None

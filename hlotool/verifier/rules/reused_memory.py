@@ -20,9 +20,9 @@ _MEBIBYTE = 1 << 20
 def reused_memory(facts: Facts) -> Iterator[Finding]:
     """Large results reuse the memory of parameters that are no longer needed.
 
-    Checks: a result of 1 MiB or more that is in no alias pair, although a parameter of the same
-    shape is neither aliased nor donated (M020); in a scheduled module, an instruction that reads an
-    aliased parameter after the aliased output is written (M021).
+    Checks: each result of 1 MiB or more is in an alias pair, unless all parameters of the same
+    shape are aliased or donated (M020); in a scheduled module, no instruction reads an aliased
+    parameter after the aliased output is written (M021).
     """
     module = facts.module
     entry, pairs = module.entry, module.attributes.get("input_output_alias", ())

@@ -115,7 +115,7 @@ class _Order:
                 if top.group_of is None:
                     self.after[top.computation, top.before] = pending
                 else:
-                    yield from self._left_over(pending if top.group_of else ())
+                    yield from self._check_pending(pending if top.group_of else ())
                     pending = top.group_of
             elif x.op.name == "async-start" and not is_wrapper(x.called[0]):
                 # The transfers of a group begin together, and are matched among themselves.
@@ -132,9 +132,9 @@ class _Order:
                     yield Finding("A026", top.computation, x, "instruction", *conflict, severity="warning" if is_tolerated else None)
                 pending = self._step(x, pending)
         # After a conflict, the remaining transfers are pending only because of the conflict.
-        yield from self._left_over(() if self.reported else pending)
+        yield from self._check_pending(() if self.reported else pending)
 
-    def _left_over(self, pending: Pending) -> Iterator[Finding]:
+    def _check_pending(self, pending: Pending) -> Iterator[Finding]:
         # If both sends and receives are left, the kind that came second has the wrong pairs.
         wrong = [x for x in pending if x.op is not pending[0].op]
         for x in wrong or pending:

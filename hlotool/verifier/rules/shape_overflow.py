@@ -1,4 +1,4 @@
-"""T084: sizes that do not fit in 64 bits."""
+"""T084: sizes that do not fit in signed 64-bit integers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _INT64_MAX = (1 << 63) - 1
 
 @shape_rule("T084")
 def shape_overflow(shape: Shape, modes: VerifyModes) -> None:
-    """Element counts and sizes in bytes fit in 64 bits.
+    """Element counts and sizes in bytes fit in signed 64-bit integers.
 
-    Checks: the product of all sizes, and that product times the size of an element in bytes.
+    Checks: the product of all sizes is less than 2^63, and so is that product times the size of an
+    element in bytes.
     """
     for leaf in shape.leaves():
         elements = prod(size for size in leaf.dimensions if size != UNBOUNDED)

@@ -19,7 +19,7 @@ _MARKERS = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"
 def repeated_annotations(facts: Facts) -> Iterator[Finding]:
     """A sharding annotation changes the sharding.
 
-    Checks: custom calls to `Sharding` whose operand has the same sharding.
+    Checks: no custom call to `Sharding` has the same sharding as its operand.
     """
     for computation, x in facts.instructions_of("custom-call"):
         if x.attributes["custom_call_target"] == "Sharding" and len(x.operands) == 1:
@@ -32,7 +32,8 @@ def repeated_annotations(facts: Facts) -> Iterator[Finding]:
 def constant_ids(facts: Facts) -> Iterator[Finding]:
     """partition-id and replica-id are used only with several partitions or replicas.
 
-    Checks: partition-id in a module with one partition, replica-id in a module with one replica.
+    Checks: partition-id does not occur in modules with one partition, and replica-id does not occur
+    in modules with one replica.
     """
     for opcode, field in (("partition-id", "num_partitions"), ("replica-id", "replica_count")):
         if int(getattr(facts.module, field)) == 1:
@@ -46,8 +47,8 @@ def late_shardings(facts: Facts) -> Iterator[Finding]:
 
     Checks: if a collective with a channel shows that the module is partitioned, there are no
     shardings and no partitioning custom calls, except on the parameters and the root of the entry
-    computation. Each computation is reported once. Not checked if the mode `stage` is before-opt,
-    since the author of the program may have written some collectives.
+    computation. Each computation is reported once. Modules are not checked if the mode `stage` is
+    before-opt, since the author of the program may have written some collectives.
     """
     if facts.modes.stage == "before-opt":
         return
@@ -68,7 +69,7 @@ def late_shardings(facts: Facts) -> Iterator[Finding]:
 def uneven_shardings(facts: Facts) -> Iterator[Finding]:
     """Dimensions divide evenly among devices.
 
-    Checks: tiled shardings of arrays whose sizes are not multiples of the number of tiles.
+    Checks: the size of each sharded dimension is a multiple of its number of tiles.
     """
     for computation in facts.module.computations:
         for x in computation.instructions:

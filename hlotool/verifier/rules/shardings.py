@@ -36,8 +36,8 @@ def shardings(facts: Facts) -> Iterator[Finding]:
     warning if XLA's parser repeats a single sharding for all arrays), with an entry for each of its
     arrays (P023); there are as many tile dimensions as array dimensions (P020) and as many tiles as
     devices (P019, in the iota form P026); each device is listed once (P021). If the header or the
-    mode `devices` gives the number of partitions, each device is below that number (P022), and all
-    partitions are used (P029).
+    mode `devices` specifies the number of partitions, each device is below that number (P022), and
+    all partitions are used (P029).
     """
     partitions = facts.modes.devices or int(facts.module.num_partitions)
     # Keys are identities of objects that the module keeps alive; hashing long tuples would take
@@ -50,7 +50,7 @@ def shardings(facts: Facts) -> Iterator[Finding]:
                 continue
             key = id(sharding), id(x.shape)
             if key not in faults:
-                faults[key] = _fault(sharding, x.shape, partitions) or _repeated(facts, x, sharding)
+                faults[key] = _fault(sharding, x.shape, partitions) or _repetition_fault(facts, x, sharding)
             fault = faults[key]
             if fault is not None:
                 is_repeated = fault[0] == "P024" and sharding.is_tuple and x.shape.is_tuple and x.op.name != "parameter"
@@ -62,7 +62,7 @@ def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
         return None
     if not sharding.is_tuple:
         if shape.is_tuple:
-            return _not_a_tuple(shape)
+            return _tuple_fault(shape)
         return _leaf_fault(sharding, bare(shape), partitions, "sharding")
     if not shape.is_tuple:
         return "P024", "sharding value", f"the sharding is a tuple, but the shape is {shape.text_without_layout}", None
@@ -71,7 +71,7 @@ def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
         return (
             "P023",
             "sharding value",
-            f"the tuple needs {count(max(len(leaves), 1), 'sharding')} (one per array), got {len(sharding.elements)}",
+            f"the tuple must have {count(max(len(leaves), 1), 'sharding')} (one per array), got {len(sharding.elements)}",
             None,
         )
     checked: dict[tuple[int, int], Fault | None] = {}
@@ -85,7 +85,7 @@ def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
     return None
 
 
-def _repeated(facts: Facts, x: Instruction, sharding: Sharding) -> Fault | None:
+def _repetition_fault(facts: Facts, x: Instruction, sharding: Sharding) -> Fault | None:
     """Returns the fault if the parser has repeated a single tiled sharding for a tuple, or None.
 
     XLA's parser does the same for old modules.
@@ -95,10 +95,10 @@ def _repeated(facts: Facts, x: Instruction, sharding: Sharding) -> Fault | None:
     if source is None or x.start < 0 or len(elements) < 2 or elements[0].tile is None or any(element is not elements[0] for element in elements):
         return None
     start, end = locate(source.text, x.start, x.end, _VALUE)
-    return None if _TUPLE.match(source.text, start, end) else _not_a_tuple(x.shape)
+    return None if _TUPLE.match(source.text, start, end) else _tuple_fault(x.shape)
 
 
-def _not_a_tuple(shape: Shape) -> Fault:
+def _tuple_fault(shape: Shape) -> Fault:
     message = f"the shape is a tuple of {count(len(shape.elements), 'element')}, but the sharding is not a tuple"
     return "P024", "sharding[0]", message, "write one sharding for each array"
 
@@ -133,7 +133,7 @@ def _count_fault(tile: TileAssignment, at: str) -> Fault | None:
     needed = prod(tile.dimensions)
     if tile.device_count == needed:
         return None
-    tiling = f"tiling [{','.join(map(str, tile.dimensions))}] needs {count(needed, 'device')}"
+    tiling = f"tiling [{','.join(map(str, tile.dimensions))}] requires {count(needed, 'device')}"
     if isinstance(tile.devices, IotaDevices):
         return "P026", at + _DEVICES, f"{tiling}, but <={tile.devices.text} has {tile.device_count}", None
     return "P019", at + _TILE, f"{tiling}, got {tile.device_count}", None

@@ -29,25 +29,25 @@ def signatures(facts: Facts) -> Iterator[Finding]:
         if not has_header(source.text, computation):
             continue
         parameters = computation.parameters
-        if not _is_as_printed(source.text, computation, parameters):
-            announced = signature_parameters(source.text, computation)
-            if announced is not None:
-                yield from _differences(computation, parameters, announced)
+        if not _is_printed_form(source.text, computation, parameters):
+            declared = signature_parameters(source.text, computation)
+            if declared is not None:
+                yield from _differences(computation, parameters, declared)
 
 
-def _is_as_printed(text: str, computation: Computation, parameters: list[Instruction]) -> bool:
+def _is_printed_form(text: str, computation: Computation, parameters: list[Instruction]) -> bool:
     """Returns whether the header is spelled as XLA prints it, so that it need not be parsed."""
     start = text.find("(", computation.start)
     written = ", ".join([f"{p.name}: {p.shape.text_without_layout}" for p in parameters])
     return start >= 0 and text.startswith(written + ") -> ", start + 1)
 
 
-def _differences(computation: Computation, parameters: list[Instruction], announced: list[tuple[int, str, str]]) -> Iterator[Finding]:
-    if len(announced) != len(parameters):
-        message = f"the signature of '{computation.name}' has {count(len(announced), 'parameter')}, but the computation has {len(parameters)}"
-        yield Finding("S024", computation, None, announced[0][0] if announced else computation.start, message, _HINT)
+def _differences(computation: Computation, parameters: list[Instruction], declared: list[tuple[int, str, str]]) -> Iterator[Finding]:
+    if len(declared) != len(parameters):
+        message = f"the signature of '{computation.name}' has {count(len(declared), 'parameter')}, but the computation has {len(parameters)}"
+        yield Finding("S024", computation, None, declared[0][0] if declared else computation.start, message, _HINT)
         return
-    for k, ((at, name, shape), parameter) in enumerate(zip(announced, parameters, strict=True)):
+    for k, ((at, name, shape), parameter) in enumerate(zip(declared, parameters, strict=True)):
         if name != parameter.name:
             message = f"the signature names parameter {k} '{name}', but the instruction is '{parameter.name}'"
         elif _without_whitespace(shape) not in (_without_whitespace(parameter.shape.text_without_layout), _without_whitespace(parameter.shape.text)):

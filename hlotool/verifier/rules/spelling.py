@@ -56,7 +56,8 @@ def after_entry(facts: Facts) -> Iterator[Finding]:
 def percent_signs(facts: Facts) -> Iterator[Finding]:
     """Either all names are written with percent signs, or none are.
 
-    Checks: the definitions of all instructions; reported once, at the first name of the rarer kind.
+    Checks: the definitions of all instructions have a percent sign, or none do. There is one
+    finding, at the first name of the rarer kind.
     """
     source = facts.module.source
     if source is None or "%" not in source.text:

@@ -22,8 +22,8 @@ def start_done_pairs(facts: Facts) -> Iterator[Finding]:
 
     Checks: starts of all-gather, all-reduce, collective-permute and copy have one user (A013,
     A014): the matching done, or a tuple, barrier, copy, marker or loop that passes the value on;
-    dones take the matching start (A015). The dones of collectives may receive its value through
-    such instructions.
+    dones take the matching start (A015). The done of a collective may receive the value of the
+    start through such instructions.
     """
     for start, done in [(op.name, op.done) for op in OPS.values() if op.start_of is not None and op.done is not None]:
         for computation, x in facts.instructions_of(start):
@@ -32,7 +32,7 @@ def start_done_pairs(facts: Facts) -> Iterator[Finding]:
             if len(users) == 1 and passes_on(users[0]):
                 continue
             if not dones:
-                yield Finding("A013", computation, x, "operands", f"'{x.name}' has no {done}", f"every {start} needs one")
+                yield Finding("A013", computation, x, "operands", f"'{x.name}' has no {done}", f"every {start} must have a matching {done}")
             elif len(users) > 1:
                 other = next(user for user in users if user is not dones[0])
                 yield Finding("A014", computation, other, "instruction", f"'{x.name}' is already used by '{dones[0].name}'")

@@ -15,9 +15,9 @@ __all__: list[str] = []
 def thread_mismatch(facts: Facts) -> Iterator[Finding]:
     """A called computation runs on the thread of its caller.
 
-    Checks: `execution_thread` of the bodies of fusions, whiles and conditionals; in the mode
-    `nested_thread_names` also of the computations of custom calls and of all computations in
-    `to_apply`.
+    Checks: the computations of fusions, whiles and conditionals have the same `execution_thread` as
+    their caller; in the mode `nested_thread_names`, so do the computations of custom calls and all
+    computations in `to_apply`.
     """
     checks_all = facts.modes.nested_thread_names
     checked = {SAME_THREAD, SAME_THREAD_ON_REQUEST} if checks_all else {SAME_THREAD}

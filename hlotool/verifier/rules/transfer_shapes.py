@@ -1,4 +1,4 @@
-"""A020 and A021: the written shapes of transfers; XLA's parser replaces them with its own."""
+"""A020 and A021: the written shapes of transfers, which XLA's parser does not use."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_GIVES = {"send": "(data, u32[], token[])", "recv": "(data, u32[], token[])", "recv-done": "(data, token[])"}
+_RESULTS = {"send": "(data, u32[], token[])", "recv": "(data, u32[], token[])", "recv-done": "(data, token[])"}
 _SHAPE = PartName("shape")
 # Layouts, comments and whitespace, which are not compared here.
-_ASIDE = re.compile(r"/\*.*?\*/|//[^\n]*|\{[^{}]*\}|\s+", re.DOTALL)
+_IGNORED = re.compile(r"/\*.*?\*/|//[^\n]*|\{[^{}]*\}|\s+", re.DOTALL)
 
 
 @module_rule("A020", "A021", stage="module")
@@ -31,22 +31,22 @@ def transfer_shapes(facts: Facts) -> Iterator[Finding]:
     source = facts.module.source
     if source is None:
         return
-    for computation, x in facts.instructions_of(*_GIVES):
+    for computation, x in facts.instructions_of(*_RESULTS):
         if x.start < 0:
             continue
         start, end = locate(source.text, x.start, x.end, _SHAPE)
-        written, true = _plain(source.text[start:end]), _plain(x.shape.text_without_layout)
+        written, true = _normalize(source.text[start:end]), _normalize(x.shape.text_without_layout)
         # If no shape is written, the position is that of the opcode.
         if written in (true, x.op.name):
             continue
         code, width = x.op.result_code, _width(written)
         is_tolerated = width in (0, len(x.shape.elements)) or "channel_id" not in x.attributes or bool(pairs_of(x))
-        message = f"'{x.op.name}' gives {_GIVES[x.op.name]}, here {x.shape.text_without_layout}, but {source.text[start:end]} is written"
+        message = f"'{x.op.name}' gives {_RESULTS[x.op.name]}, here {x.shape.text_without_layout}, but {source.text[start:end]} is written"
         yield Finding(code, computation, x, "shape", message, f"write {x.shape.text_without_layout}", severity="warning" if is_tolerated else None)
 
 
-def _plain(text: str) -> str:
-    return _ASIDE.sub("", text)
+def _normalize(text: str) -> str:
+    return _IGNORED.sub("", text)
 
 
 def _width(plain: str) -> int:

@@ -20,4 +20,6 @@ def unbounded_dynamic(shape: Shape, modes: VerifyModes) -> None:
         return
     for leaf in shape.leaves():
         if UNBOUNDED in leaf.dimensions:
-            raise Violation("T083", "shape", f"{leaf.text_without_layout} has an unbounded dynamic dimension", "give it a bound, such as <=8")
+            raise Violation(
+                "T083", "shape", f"{leaf.text_without_layout} has an unbounded dynamic dimension", "give the dimension a bound, such as <=8"
+            )

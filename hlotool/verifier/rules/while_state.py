@@ -17,7 +17,7 @@ def while_state(facts: Facts) -> Iterator[Finding]:
     """The body of a while returns the state that it takes.
 
     Checks: the result of `body` has the shape of its parameter. If the while is written with the
-    shape that the body returns, this is only a warning, since XLA's verifier accepts it.
+    shape that the body returns, a violation is only a warning, since XLA's verifier accepts it.
     """
     for computation, x in facts.instructions_of("while"):
         body = facts.program_shape(x.attributes["body"])

@@ -24,7 +24,8 @@ _HELPERS: dict[str, dict[str, tuple[str, ...]]] = {
     "passes.inline": {"hlotool.optimizer.inlining": ()},
     "rules.arithmetic": {"hlotool.optimizer.patterns": ()},
     "rules.identities": {"hlotool.analysis.simplify": tuple(
-        "same_value _by_algebra _of_one _of_two _if_in_order _padded _reversed _joined _selected _element _regrouped".split()
+        "same_value _by_algebra _unary_source _binary_source _ordered_source _pad_source _reverse_source _concatenate_source _select_source"
+        " _element_source _tuple_source".split()
     )},
     "rules.logic": {"hlotool.optimizer.patterns": ("is_complex",)},
     "rules.pad": {"hlotool.optimizer.dimensions": ("are_plain",)},

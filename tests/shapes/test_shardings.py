@@ -14,8 +14,8 @@ from hlotool.shapes.sharding import (
     Mesh,
     NamedSharding,
     Sharding,
-    check_against_shape,
     expand,
+    expand_for_shape,
     tiled,
     tuple_sharding,
 )
@@ -159,8 +159,8 @@ def test_tuples():
     assert expand(both, 3) is both
     assert expand(REPLICATED, 0).text == "{{replicated}}"
     leaf = array_shape("f32", (2,))
-    assert check_against_shape(REPLICATED, leaf) is REPLICATED
-    assert check_against_shape(REPLICATED, tuple_shape([leaf, tuple_shape([leaf])])).text == "{{replicated}, {replicated}}"
+    assert expand_for_shape(REPLICATED, leaf) is REPLICATED
+    assert expand_for_shape(REPLICATED, tuple_shape([leaf, tuple_shape([leaf])])).text == "{{replicated}, {replicated}}"
 
 
 def test_named_metadata_is_kept_by_tiles():

@@ -115,7 +115,7 @@ def _check_layout(layout: Layout, dimensions: tuple[int, ...]) -> None:
             "S032",
             0,
             f"the layout {layout.text} of a constant has an index or pointer type",
-            "remove `#(...)` and `*(...)`, which are only for sparse arrays",
+            "remove `#(...)` and `*(...)`",
         )
     if any(not tile or any(size < 1 and size != -1 for size in tile) for tile in layout.tiles):
         raise Violation("S032", 0, f"the layout {layout.text} of a constant has an empty tile or a tile size below 1")

@@ -238,8 +238,8 @@ class Sharding(Record):
 
     `tiled` and `tuple_sharding` create shardings of the kinds "tiled" and "tuple".
 
-    `kind` is "replicated", "maximal" (everything on `device`), "maximal_mesh" (likewise, but written
-    as a mesh), "manual", "unknown", "unreduced", "tiled" (by `tile`, whose last dimensions have the
+    `kind` is "replicated", "maximal" (everything on `device`), "maximal_mesh" (likewise, written as
+    a mesh), "manual", "unknown", "unreduced", "tiled" (by `tile`, whose last dimensions have the
     types in `subgroups`), "named" (by `named`) or "tuple" (`elements` has a sharding for each
     leaf). `shard_group` is ("shard_as" or "shard_like", number).
 

@@ -98,12 +98,12 @@ class OpDef:
     attribute that decides this. `start_of` is the synchronous opcode that this opcode starts,
     `done_of` is the start opcode for which it waits, and `update_of` is the start opcode whose
     operation it continues. The inverses of `start_of` and `done_of` are `start` and `done`. A done
-    returns the element of its operand with the index `gives`; `operands_at` is the index of the
-    operands in a start's result. `calls` lists the attributes with called computations, in the
-    order in which XLA stores them. `work(result, operand_shapes, attributes)` counts the operations
-    of an instruction. If `work` is None, an elementwise opcode has one operation for each element
-    of the result, and any other opcode has no operations. `kernel` computes values. It is None
-    until the interpreter is imported, which sets it.
+    returns the element of its operand with the index `returned_index`; `operands_index` is the
+    index of the operands in a start's result. `calls` lists the attributes with called
+    computations, in the order in which XLA stores them. `work(result, operand_shapes, attributes)`
+    counts the operations of an instruction. If `work` is None, an elementwise opcode has one
+    operation for each element of the result, and any other opcode has no operations. `kernel`
+    computes values. It is None until the interpreter is imported, which sets it.
     """
 
     __slots__ = (
@@ -117,16 +117,16 @@ class OpDef:
         "doc",
         "done_of",
         "effect_if",
-        "gives",
         "infer",
         "infers",
         "kernel",
         "name",
         "operand_defaults",
         "operands",
-        "operands_at",
+        "operands_index",
         "required",
         "result_code",
+        "returned_index",
         "shape_ignored",
         "start_of",
         "traits",
@@ -154,8 +154,8 @@ class OpDef:
         start_of: str | None = None,
         done_of: str | None = None,
         update_of: str | None = None,
-        gives: int | None = None,
-        operands_at: int | None = None,
+        returned_index: int | None = None,
+        operands_index: int | None = None,
         work: WorkOf | None = None,
         doc: str | None = None,
     ) -> None:
@@ -175,8 +175,8 @@ class OpDef:
         self.start_of = start_of
         self.done_of = done_of
         self.update_of = update_of
-        self.gives = gives
-        self.operands_at = operands_at
+        self.returned_index = returned_index
+        self.operands_index = operands_index
         self.work = work
         self.doc = (doc or infer.__doc__ or "").strip()
         self.kernel: Any = None
@@ -292,7 +292,7 @@ op = _decorator(OpDef)
 
 
 def _read_signature(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool, dict[str, AttributeSpec]]:
-    """Returns the operands of an opcode, whether it accepts any number more, and its attributes.
+    """Returns the names of the operands, whether there may be more operands, and the attributes.
 
     Reads the function's code object and annotations. `inspect.signature` would take 84 us for each
     of 133 functions every time hlotool starts.

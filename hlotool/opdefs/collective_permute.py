@@ -95,7 +95,7 @@ def _verify_permute_start(result: Shape, operands: tuple[Shape, ...], attributes
     result_code="A017",
     traits=(MIXED_PRECISION, COLLECTIVE, EFFECT),
     start_of="collective-permute",
-    operands_at=0,
+    operands_index=0,
 )
 def collective_permute_start(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Starts a collective-permute; returns the operand, the future result and any contexts.

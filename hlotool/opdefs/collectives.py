@@ -124,7 +124,7 @@ def _check_all_gather(result: Shape, operands: tuple[Shape, ...], attributes: di
 
 def _verify_all_gather(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'all-gather' takes at least one operand")
-    # For all-reduces, XLA's parser enforces this constraint; for all-gathers, only its verifier.
+    # XLA's parser enforces this constraint for all-reduces; for all-gathers, only its verifier does.
     _global_ids_need_channel(result, operands, attributes)
     return _check_all_gather(result, operands, attributes, "all-gather")
 
@@ -165,7 +165,7 @@ def _verify_all_gather_start(result: Shape, operands: tuple[Shape, ...], attribu
     result_code="A017",
     traits=(MIXED_PRECISION, COLLECTIVE, EFFECT, UNIFORM_GROUPS),
     start_of="all-gather",
-    operands_at=0,
+    operands_index=0,
 )
 def all_gather_start(
     *operands: Shape,
@@ -306,8 +306,8 @@ def reduce_scatter(
 def _verify_all_to_all(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
     """Returns the required result of an all-to-all.
 
-    With `dimensions`, the result has the operand's shape. Otherwise, it is a tuple with one part
-    per operand, and all parts have the same shape.
+    With `dimensions`, the result has the operand's shape. Without `dimensions`, the result is a
+    tuple with one part per operand, and all parts have the same shape.
     """
     require(operands, "S013", "operands", "'all-to-all' takes at least one operand")
     if attributes["dimensions"] is not None:
@@ -510,28 +510,35 @@ def _returns_second_element(result: Shape, operands: tuple[Shape, ...], attribut
 
 
 class _DoneRow(Record):
-    """The definition of a done: its start, the constraint on its result, its traits and `gives`.
+    """The definition of a done: its start, the constraint on its result, and its traits.
 
-    `gives` is the index of the element of the start's result that the done returns, or None if the
-    done returns the whole result.
+    `returned_index` is the index of the element of the start's result that the done returns, or
+    None if the done returns the whole result.
     """
 
     done_of: str
     verify: Verify
     traits: tuple[str, ...] = ()
-    gives: int | None = None
+    returned_index: int | None = None
 
 
 _DONE_ROWS = {
-    "all-gather-done": _DoneRow("all-gather-start", _returns_second_element, gives=1),
+    "all-gather-done": _DoneRow("all-gather-start", _returns_second_element, returned_index=1),
     "all-reduce-done": _DoneRow("all-reduce-start", _returns_operand, traits=(VIEW,)),
-    "collective-permute-done": _DoneRow("collective-permute-start", _returns_second_element, gives=1),
+    "collective-permute-done": _DoneRow("collective-permute-start", _returns_second_element, returned_index=1),
 }
 for _opcode, _doc in _DONE_DOCS.items():
     _row = _DONE_ROWS[_opcode]
     _traits = (MIXED_PRECISION, EFFECT, ORDER_KEPT, *_row.traits)
-    op(_opcode, infers=False, verify=_row.verify, result_code="A016", traits=_traits, done_of=_row.done_of, gives=_row.gives, doc=_doc)(
-        _done_inference(_opcode)
-    )
+    op(
+        _opcode,
+        infers=False,
+        verify=_row.verify,
+        result_code="A016",
+        traits=_traits,
+        done_of=_row.done_of,
+        returned_index=_row.returned_index,
+        doc=_doc,
+    )(_done_inference(_opcode))
 for _opcode, _doc in _ID_DOCS.items():
     op(_opcode, check_parsed=_check_id, traits=(FREE, DEVICE_ID), doc=_doc)(_device_id)

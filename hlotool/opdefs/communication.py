@@ -78,7 +78,7 @@ def _in_flight(buffer: Shape, at: str, opcode: str) -> Shape:
     return new_tuple((buffer, array_shape("u32"), TOKEN), at, opcode)
 
 
-@op(infers=False, shape_ignored=True, result_code="A020", traits=(MIXED_PRECISION, EFFECT, TRANSFER), operands_at=0)
+@op(infers=False, shape_ignored=True, result_code="A020", traits=(MIXED_PRECISION, EFFECT, TRANSFER), operands_index=0)
 def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Starts sending the operand through a channel; returns the operand, a context and a token.
 
@@ -119,7 +119,7 @@ def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool 
     require_written_shape("recv")
 
 
-@op(infers=False, shape_ignored=True, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, COMMUNICATES), done_of="recv", gives=0)
+@op(infers=False, shape_ignored=True, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, COMMUNICATES), done_of="recv", returned_index=0)
 def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Waits until a recv has finished, and returns the data received.
 
@@ -188,7 +188,7 @@ def _verify_copy_start(result: Shape, operands: tuple[Shape, ...], attributes: d
     return tuple_shape((operands[0], operands[0], array_shape("u32")))
 
 
-@op(infers=False, verify=_verify_copy_start, result_code="A018", traits=(MIXED_PRECISION, PRECISION_KEPT), start_of="copy", operands_at=1)
+@op(infers=False, verify=_verify_copy_start, result_code="A018", traits=(MIXED_PRECISION, PRECISION_KEPT), start_of="copy", operands_index=1)
 def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = None) -> Shape:
     """Starts copying the operand, usually to another memory space.
 
@@ -224,7 +224,7 @@ def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: di
     return destination
 
 
-@op(infers=False, verify=_verify_copy_done, result_code="A019", traits=(MIXED_PRECISION,), done_of="copy-start", gives=0)
+@op(infers=False, verify=_verify_copy_done, result_code="A019", traits=(MIXED_PRECISION,), done_of="copy-start", returned_index=0)
 def copy_done(operand: Shape) -> Shape:
     """Waits until a copy has finished, and returns the destination.
 

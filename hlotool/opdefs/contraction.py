@@ -172,8 +172,8 @@ def ragged_dot(
 def _check_group_sizes(lhs: Shape, group_sizes: Shape, numbers: DotDimensions, ragged: int) -> None:
     """Checks the shape of the group sizes.
 
-    The group sizes are a vector. If they depend on the indices of outer dimensions of lhs, there
-    is an array of such vectors, and the outer dimensions come first.
+    The group sizes are a vector, or an array of vectors if the sizes depend on the indices of outer
+    dimensions of lhs. These dimensions come first in the array.
     """
     require(group_sizes.rank > 0, "T087", "operand 2", "group sizes must not be a scalar")
     if group_sizes.rank == 1:

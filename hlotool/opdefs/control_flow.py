@@ -468,7 +468,7 @@ def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: 
     check_parsed=_async_shape_rule("async-start"),
     verify=_verify_async_start,
     traits=(MIXED_PRECISION, RUNS_COMPUTATIONS, FORWARDS, HOLDS_BUFFERS),
-    operands_at=0,
+    operands_index=0,
 )
 def async_start(*operands: Shape, async_execution_thread: Text = "main", output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Starts a computation on another thread; returns the operands, the future result and contexts.
@@ -562,7 +562,7 @@ def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: d
     result_code="A006",
     traits=(MIXED_PRECISION, LAYOUT_KEPT, FORWARDS, HOLDS_BUFFERS),
     done_of="async-start",
-    gives=1,
+    returned_index=1,
 )
 def async_done(previous: Shape, *, async_execution_thread: Text | None = None, calls: ContinuedComputation | None = None) -> Shape:
     """Waits for an asynchronous operation and returns its result.

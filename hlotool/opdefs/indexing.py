@@ -401,7 +401,7 @@ def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_ap
 
 @op(traits=(MIXED_PRECISION, ORDER_KEPT))
 def topk(operand: Shape, *, k: Int, largest: Always[Bool] = True, is_stable: Bool = True) -> Shape:
-    """Returns the k largest (or smallest) elements along the last dimension and their indices.
+    """Returns the k largest (or smallest) elements along the last dimension, and their indices.
 
     The elements are sorted.
 

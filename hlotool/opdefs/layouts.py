@@ -105,9 +105,9 @@ def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> N
     sizes = data_size(operand), data_size(result)
     if sizes[1] < sizes[0] and _is_late(modes):
         return
-    # Sizes include padding only on some targets. With the mode, the sizes without padding must be
-    # equal. Without it, equal sizes with padding are accepted as well, since XLA's tests accept
-    # bitcasts between tiled and flat arrays.
+    # Sizes include padding only on some targets. With `bitcast_may_differ_in_size`, the sizes without
+    # padding must be equal. Without this mode, it is also enough if the sizes with padding are equal,
+    # since XLA's tests accept bitcasts between tiled and flat arrays.
     if sizes_differ(operand, result, data_size) and (modes.bitcast_may_differ_in_size or sizes_differ(operand, result)):
         raise Violation("L009", "shape", f"the operand has {count(sizes[0], 'byte')}, but the result has {sizes[1]}")
 

@@ -314,16 +314,14 @@ def test_findings_about_new_instructions_without_an_origin() -> None:
 # ---- computations ------------------------------------------------------------------------------------------------------
 
 
-def parse_first_computation(text: str) -> Computation:
+def parse_callee(text: str) -> Computation:
     return copy.deepcopy(hlotool.parse(text).computations[0])
 
 
 def test_an_added_computation_is_adapted_to_the_module() -> None:
     module = hlotool.parse(CALL)
     # Its instructions are out of order, and its names are already in use.
-    added = parse_first_computation(
-        "f { b = f32[2] parameter(0) a = f32[2] negate(b) ROOT n = f32[2] sine(a) } ENTRY e { ROOT p = f32[] parameter(0) }"
-    )
+    added = parse_callee("f { b = f32[2] parameter(0) a = f32[2] negate(b) ROOT n = f32[2] sine(a) } ENTRY e { ROOT p = f32[] parameter(0) }")
     added.instructions[:2] = added.instructions[1::-1]
     with Rewriter(module) as rewriter:
         rewriter.add_computation(added)
@@ -337,7 +335,7 @@ def test_an_added_computation_is_adapted_to_the_module() -> None:
 def test_callees_come_before_a_new_call() -> None:
     module = hlotool.parse(CALL)
     with Rewriter(module) as rewriter:
-        added = rewriter.add_computation(parse_first_computation("g { ROOT b = f32[2] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }"))
+        added = rewriter.add_computation(parse_callee("g { ROOT b = f32[2] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }"))
         rewriter.insert("call", [module.entry["p"]], into=module.entry, attributes={"to_apply": added})
     assert [c.name for c in module.computations] == ["f", "g", "e"]
 
@@ -421,10 +419,7 @@ def test_names_of_computations_are_separate_from_names_of_instructions() -> None
     with Rewriter(module) as rewriter:
         # An instruction may have the name of a computation.
         rewriter.rename(f, "r")
-        assert (
-            rewriter.add_computation(parse_first_computation("r { ROOT b = f32[2] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }")).name
-            == "r.1"
-        )
+        assert rewriter.add_computation(parse_callee("r { ROOT b = f32[2] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }")).name == "r.1"
         rewriter.rename(module.entry["c"], "e")
     assert "call(p), to_apply=r" in hlotool.to_text(module).replace("%", "").replace("{0}", "")
 

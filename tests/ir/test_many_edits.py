@@ -82,7 +82,7 @@ def test_positions_in_the_given_tuple_are_used() -> None:
     assert TupleEditor[str]().replaced((), "a", "b") == ()
 
 
-def predecessors_after_replacement(text: str) -> list[str]:
+def replaced_predecessors(text: str) -> list[str]:
     """Returns the root's control predecessors after replacing `a` with `c`; checks the uses."""
     module = hlotool.parse(text)
     with Rewriter(module) as rewriter:
@@ -99,7 +99,7 @@ def predecessors_after_replacement(text: str) -> list[str]:
 def test_control_predecessors_are_replaced_in_place(before: str, after: str) -> None:
     values = " ".join(f"{name} = f32[] negate(p)" for name in "abcd")
     assert (
-        predecessors_after_replacement(f"ENTRY e {{ p = f32[] parameter(0) {values} ROOT r = f32[] abs(p), control-predecessors={{{before}}} }}")
+        replaced_predecessors(f"ENTRY e {{ p = f32[] parameter(0) {values} ROOT r = f32[] abs(p), control-predecessors={{{before}}} }}")
         == after.split()
     )
 

@@ -56,13 +56,13 @@ def swap(operand: Shape, *, channel_id: Int | None = None, replica_groups: Alway
     require_written_shape("swap")
 
 
-@op(infers=False, traits=(COLLECTIVE, EFFECT), start_of="swap", operands_at=0)
+@op(infers=False, traits=(COLLECTIVE, EFFECT), start_of="swap", operands_index=0)
 def swap_start(operand: Shape, *, channel_id: Int | None = None, replica_groups: Always[ReplicaGroups] = ()) -> Shape:
     """Made up: begins a swap."""
     require_written_shape("swap-start")
 
 
-@op(infers=False, traits=(EFFECT,), done_of="swap-start", gives=1)
+@op(infers=False, traits=(EFFECT,), done_of="swap-start", returned_index=1)
 def swap_done(operand: Shape) -> Shape:
     """Made up: waits for a swap."""
     require_written_shape("swap-done")

@@ -206,7 +206,7 @@ def _tiled_sharding(children: list[Any]) -> Sharding:
     parts = _Parts(written[0][0].start_pos if written else opening.start_pos)
     for part in written:
         parts.add(part)
-    # If both shard_as and shard_like are written, XLA uses shard_as, but the number written last.
+    # If both shard_as and shard_like are written, XLA uses shard_as with the number written last.
     group = next((name for name in ("shard_as", "shard_like") if name in parts.groups), None)
     sharding = parts.build()
     if group is None and not parts.metadata:

@@ -249,24 +249,24 @@ COLUMNS: dict[str, set[str]] = {
 
 RELATIONS: dict[str, dict[str, str | int]] = {
     "all-gather": {"effect_if": "constrain_layout"},
-    "all-gather-done": {"done_of": "all-gather-start", "gives": 1},
-    "all-gather-start": {"start_of": "all-gather", "operands_at": 0},
+    "all-gather-done": {"done_of": "all-gather-start", "returned_index": 1},
+    "all-gather-start": {"start_of": "all-gather", "operands_index": 0},
     "all-reduce": {"effect_if": "constrain_layout"},
     "all-reduce-done": {"done_of": "all-reduce-start"},
     "all-reduce-start": {"start_of": "all-reduce"},
     "all-to-all": {"effect_if": "constrain_layout"},
-    "async-done": {"done_of": "async-start", "gives": 1},
-    "async-start": {"operands_at": 0},
+    "async-done": {"done_of": "async-start", "returned_index": 1},
+    "async-start": {"operands_index": 0},
     "async-update": {"update_of": "async-start"},
-    "collective-permute-done": {"done_of": "collective-permute-start", "gives": 1},
-    "collective-permute-start": {"start_of": "collective-permute", "operands_at": 0},
-    "copy-done": {"done_of": "copy-start", "gives": 0},
-    "copy-start": {"start_of": "copy", "operands_at": 1},
+    "collective-permute-done": {"done_of": "collective-permute-start", "returned_index": 1},
+    "collective-permute-start": {"start_of": "collective-permute", "operands_index": 0},
+    "copy-done": {"done_of": "copy-start", "returned_index": 0},
+    "copy-start": {"start_of": "copy", "operands_index": 1},
     "collective-reduce": {"effect_if": "constrain_layout"},
     "custom-call": {"effect_if": "custom_call_has_side_effect"},
-    "recv-done": {"done_of": "recv", "gives": 0},
+    "recv-done": {"done_of": "recv", "returned_index": 0},
     "reduce-scatter": {"effect_if": "constrain_layout"},
-    "send": {"operands_at": 0},
+    "send": {"operands_index": 0},
     "send-done": {"done_of": "send"},
 }
 """The relations between opcodes that start, update or finish the same operation.
@@ -275,7 +275,7 @@ Also lists the attributes that decide whether there is a side effect, and the el
 in flight that contain the operands and the result.
 """
 
-SLOTS = ("effect_if", "start_of", "done_of", "update_of", "gives", "operands_at")
+SLOTS = ("effect_if", "start_of", "done_of", "update_of", "returned_index", "operands_index")
 JUDGED = set(RELATIONS).union(*COLUMNS.values())
 
 

@@ -195,12 +195,12 @@ class _LivenessWalk:
             return self._update(x, position)
         if VIEW in traits:
             return self._buffers_of(x.operands[0])
-        if x.op.gives is not None:
-            return self._done(x, position, x.op.gives)
+        if x.op.returned_index is not None:
+            return self._done(x, position, x.op.returned_index)
         if RUNS_COMPUTATIONS in traits:
             self.temporary[position] = max((self.summaries[c].temporary for c in x.called), default=0)
-        if x.op.operands_at is not None:
-            return self._start(x, position, x.op.operands_at)
+        if x.op.operands_index is not None:
+            return self._start(x, position, x.op.operands_index)
         rule = _RULES.get(opcode)
         return rule(self, x, position) if rule is not None else self._ordinary_value(x, position)
 

@@ -270,9 +270,9 @@ class _Peak:
             return [0] * sum(1 for _ in x.shape.leaves())
         if x.opcode == "while":
             return self._state(x, operands[0])
-        if x.op.gives is not None and 0 <= x.op.gives < len(ends := self._ends(x.operands[0].shape)):
+        if x.op.returned_index is not None and 0 <= x.op.returned_index < len(ends := self._ends(x.operands[0].shape)):
             # Any tokens that follow have no size.
-            return operands[0][ends[x.op.gives - 1] if x.op.gives else 0 : ends[x.op.gives]]
+            return operands[0][ends[x.op.returned_index - 1] if x.op.returned_index else 0 : ends[x.op.returned_index]]
         # A reshape has to copy elements that are not contiguous.
         is_view = not _VIEWS.isdisjoint(x.op.traits) or (x.opcode == "reshape" and STRIDED not in x.operands[0].op.traits)
         if is_view and operands and len(operands[0]) == sum(1 for _ in x.shape.leaves()):

@@ -1,4 +1,4 @@
-"""Follows asynchronous operations backward, from an update or done to its start."""
+"""Chains of asynchronous operations, followed backward from an update or done to its start."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Source = tuple[Instruction, _Path]
 
 
 def continues(x: Instruction) -> bool:
-    """Returns whether an instruction takes over the value of an async-start or async-update.
+    """Returns whether an instruction continues an async-start or async-update.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }"
@@ -83,12 +83,12 @@ def passes_on(x: Instruction) -> bool:
     return x.op.name in _STEPS and x.op.name != "get-tuple-element"
 
 
-def _passed_on(x: Instruction, path: _Path, loops: Loops) -> Sequence[_Source]:
+def _follow_operand(x: Instruction, path: _Path, loops: Loops) -> Sequence[_Source]:
     return [(operand, path) for operand in x.operands[:1]]
 
 
 def _custom_call(x: Instruction, path: _Path, loops: Loops) -> Sequence[_Source]:
-    return _passed_on(x, path, loops) if x.attributes.get("custom_call_target") in MARKER_TARGETS else ()
+    return _follow_operand(x, path, loops) if x.attributes.get("custom_call_target") in MARKER_TARGETS else ()
 
 
 def _element(x: Instruction, path: _Path, loops: Loops) -> Sequence[_Source]:
@@ -109,10 +109,10 @@ def _while(x: Instruction, path: _Path, loops: Loops) -> Sequence[_Source]:
 
 
 _STEPS: dict[str, Callable[[Instruction, _Path, Loops], Sequence[_Source]]] = {
-    "copy": _passed_on,
+    "copy": _follow_operand,
     "custom-call": _custom_call,
     "get-tuple-element": _element,
-    "opt-barrier": _passed_on,
+    "opt-barrier": _follow_operand,
     "parameter": _parameter,
     "tuple": _tuple,
     "while": _while,

@@ -1,4 +1,4 @@
-"""Copies modules, computations and instructions, and converts modules for pickling.
+"""Copies of modules, computations and instructions, and the pickled form of modules.
 
 A copy shares shapes, literals and op definitions with the original; its instructions and
 computations are new. Nothing here recurses, because chains of operands can be deeper than Python's
@@ -20,7 +20,7 @@ Computation: TypeAlias = Any
 Instruction: TypeAlias = Any
 Module: TypeAlias = Any
 
-__all__ = ["ModuleState", "clone_computation", "clone_instruction", "clone_module", "module_from_state", "state_of_module", "with_nodes_replaced"]
+__all__ = ["ModuleState", "clone_computation", "clone_instruction", "clone_module", "module_from_state", "replace_nodes", "state_of_module"]
 
 set_field = object.__setattr__
 """Sets a field of an instruction without resetting its offsets in the source."""
@@ -104,7 +104,7 @@ class _Copies:
     def attribute_set(self, attributes: AttributeSet) -> AttributeSet:
         copy = self.attributes.get(id(attributes))
         if copy is None:
-            values = {name: with_nodes_replaced(value, Node, self.node) for name, value in attributes.items()}
+            values = {name: replace_nodes(value, Node, self.node) for name, value in attributes.items()}
             is_same = all(values[name] is value for name, value in attributes.items())
             copy = self.attributes[id(attributes)] = attributes if is_same else type(attributes)(values)
         return copy
@@ -155,7 +155,7 @@ def state_of_module(module: Module) -> ModuleState:
     def number_of(values: AttributeSet) -> int:
         number = sets.get(id(values))
         if number is None:
-            attributes.append({name: with_nodes_replaced(value, Node, references.__getitem__) for name, value in values.items()})
+            attributes.append({name: replace_nodes(value, Node, references.__getitem__) for name, value in values.items()})
             number = sets[id(values)] = len(attributes) - 1
         return number
 
@@ -193,9 +193,7 @@ def module_from_state(state: ModuleState) -> Module:
     def node(reference: Any) -> Any:
         return (computations if reference.is_computation else instructions)[reference.number]
 
-    sets = [
-        make_attributes({name: with_nodes_replaced(value, _NodeReference, node) for name, value in values.items()}) for values in state.attributes
-    ]
+    sets = [make_attributes({name: replace_nodes(value, _NodeReference, node) for name, value in values.items()}) for values in state.attributes]
     for x, (_, _, _, operands, number, *rest) in zip(instructions, state.instructions, strict=True):
         values = (tuple([instructions[k] for k in operands]), sets[number], *rest)
         for field, value in zip(_LINKED_FIELDS, values, strict=True):
@@ -212,7 +210,7 @@ def module_from_state(state: ModuleState) -> Module:
 _LINKED_FIELDS = ("operands", "attributes", "immediate", "metadata_text", "backend_config", "start", "end")
 
 
-def with_nodes_replaced(value: Any, kind: type, replacement: Callable[[Any], Any]) -> Any:
+def replace_nodes(value: Any, kind: type, replacement: Callable[[Any], Any]) -> Any:
     """Returns an attribute's value with every object of the class `kind` replaced.
 
     `kind` is the class of nodes or the class of references to nodes.

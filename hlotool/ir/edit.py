@@ -63,7 +63,7 @@ class Rewriter(InstructionEdits):
             computation = Computation(computation)
         if computation in self._erased:
             self.flush()
-        computation.name = self._names_of_computations.take(computation.name)
+        computation.name = self._computation_names.take(computation.name)
         for x in computation.instructions:
             set_field(x, "name", self._instruction_names.take(x.name))
             set_field(x, "start", -1)

@@ -297,7 +297,7 @@ class InstructionEdits(EditState):
             raise EditError(f"'{name}' is not a valid name")
         if isinstance(node, Instruction):
             self._mark_changed(self.owner(node))
-        names = self._instruction_names if isinstance(node, Instruction) else self._names_of_computations
+        names = self._instruction_names if isinstance(node, Instruction) else self._computation_names
         if name in names:
             raise EditError(f"the name '{name}' is already in use")
         names.release(node.name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hlotool.errors import EditError, InternalError
-from hlotool.ir.header import fitted_header
+from hlotool.ir.header import fit_header
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.names import NameTable
 from hlotool.ir.order import LinkedOrder, sorted_by_dependencies
@@ -33,8 +33,8 @@ class EditState:
         # Erased computations that are still in the module's list; `flush` removes them all at once.
         self._erased: set[Computation] = set()
         self._calls_changed = False
-        self._names: NameTable | None = None
-        self._computation_names: NameTable | None = None
+        self._cached_instruction_names: NameTable | None = None
+        self._cached_computation_names: NameTable | None = None
 
     # ---- queries --------------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ class EditState:
             self._remove_uncalled_wrappers()
             self._sort_computations()
         if self.module.entry in self._changed:
-            self.module.attributes, remarks = fitted_header(self.module.attributes, self.module.entry.program_shape)
+            self.module.attributes, remarks = fit_header(self.module.attributes, self.module.entry.program_shape)
             self.remarks += remarks
         self._changed.clear()
         self._calls_changed = False
@@ -215,18 +215,18 @@ class EditState:
 
     @property
     def _instruction_names(self) -> NameTable:
-        if self._names is None:
-            self._names = NameTable(x.name for x in self.module.all_instructions())
-        return self._names
+        if self._cached_instruction_names is None:
+            self._cached_instruction_names = NameTable(x.name for x in self.module.all_instructions())
+        return self._cached_instruction_names
 
     @property
-    def _names_of_computations(self) -> NameTable:
-        if self._computation_names is None:
-            self._computation_names = NameTable(computation.name for computation in self.module.computations)
-        return self._computation_names
+    def _computation_names(self) -> NameTable:
+        if self._cached_computation_names is None:
+            self._cached_computation_names = NameTable(computation.name for computation in self.module.computations)
+        return self._cached_computation_names
 
     def _remove_uncalled_wrappers(self) -> None:
-        """Removes hidden computations (which are not printed) whose async-start has been erased."""
+        """Removes hidden computations, which are not printed, if their async-start has been erased."""
         for computation in [c for c in self.module.computations if c in self.module.hidden and c not in self._uses.callers]:
             self._remove_computation(computation)
         self.flush()
@@ -235,7 +235,7 @@ class EditState:
         for x in self.instructions(computation):
             self._uses.remove(x)
             self._instruction_names.release(x.name)
-        self._names_of_computations.release(computation.name)
+        self._computation_names.release(computation.name)
         self._changed.pop(computation, None)
         self._orders.pop(computation, None)
         self.module.notes.spans.pop(computation, None)

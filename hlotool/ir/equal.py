@@ -1,4 +1,4 @@
-"""Compares modules without recursion.
+"""Comparison of modules, without recursion.
 
 Names, shapes, operands, attributes and order must be equal; offsets in the source may differ.
 """
@@ -111,7 +111,7 @@ class _Comparison:
                 yield from self._instructions(f"{a.name}: {x.name}", x, y)
 
     def _same(self, a: Instruction, b: Instruction) -> bool:
-        """Tests quickly whether two instructions are equal.
+        """Returns whether two instructions are equal, without listing the differences.
 
         Operands are compared by name, because names are unique in a computation.
         """

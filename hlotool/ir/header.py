@@ -1,4 +1,4 @@
-"""Updates the header attributes about the entry computation when its signature changes."""
+"""Updates of header attributes that describe the entry computation, after its signature changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.record import replace
 from hlotool.shapes.shape import ProgramShape, Shape, compatible, subshape
 
-__all__ = ["fitted_header", "header_without_parameter"]
+__all__ = ["fit_header", "header_without_parameter"]
 
 # A list with one flag per parameter, or with a single flag for all parameters.
 _BY_PARAMETER = "allow_spmd_sharding_propagation_to_parameters"
@@ -43,12 +43,12 @@ def header_without_parameter(attributes: Mapping[str, Any], number: int) -> dict
     return {name: value for name, value in header.items() if value == attributes[name] or value != MODULE_ATTRIBUTES[name].default}
 
 
-def fitted_header(attributes: Mapping[str, Any], entry: ProgramShape) -> tuple[dict[str, Any], list[str]]:
-    """Returns the header attributes, changed to fit the entry, with a remark about each change.
+def fit_header(attributes: Mapping[str, Any], entry: ProgramShape) -> tuple[dict[str, Any], list[str]]:
+    """Returns the header attributes, adapted to the entry, and a remark about each change.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> f32, s32 = array_shape("f32"), array_shape("s32")
-    >>> header, remarks = fitted_header({"entry_computation_layout": ProgramShape((f32,), f32)}, ProgramShape((f32,), s32))
+    >>> header, remarks = fit_header({"entry_computation_layout": ProgramShape((f32,), f32)}, ProgramShape((f32,), s32))
     >>> header["entry_computation_layout"].result.text, remarks
     ('s32[]', ['updated the entry computation layout: the result is now s32[]'])
     """
@@ -56,7 +56,7 @@ def fitted_header(attributes: Mapping[str, Any], entry: ProgramShape) -> tuple[d
     remarks: list[str] = []
     layout = header.get(_LAYOUT)
     if layout is not None:
-        header[_LAYOUT], remarks = _fitted_layout(layout, entry)
+        header[_LAYOUT], remarks = _fit_layout(layout, entry)
     for name, what in ((_ALIASES, "alias"), (_DONORS, "buffer donor")):
         kept = tuple(item for item in header.get(name, ()) if _fits(name, item, entry))
         lost = len(header.get(name, ())) - len(kept)
@@ -68,7 +68,7 @@ def fitted_header(attributes: Mapping[str, Any], entry: ProgramShape) -> tuple[d
     return header, remarks
 
 
-def _fitted_layout(layout: ProgramShape, entry: ProgramShape) -> tuple[ProgramShape, list[str]]:
+def _fit_layout(layout: ProgramShape, entry: ProgramShape) -> tuple[ProgramShape, list[str]]:
     remarks: list[str] = []
     if len(layout.parameters) != len(entry.parameters):
         remarks.append(f"updated the entry computation layout: the number of parameters is now {len(entry.parameters)}, not {len(layout.parameters)}")

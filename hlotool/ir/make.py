@@ -1,4 +1,4 @@
-"""Creates instructions without parsing: op definitions by name, attribute sets, shape inference."""
+"""Creation of instructions without parsing: op definitions, attribute sets and shape inference."""
 
 from __future__ import annotations
 

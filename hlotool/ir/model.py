@@ -76,9 +76,9 @@ class Instruction(InstructionFields):
 
     `immediate` is the Literal of a constant or the number of a parameter; otherwise it is None.
     `metadata_text` and `backend_config` are the canonical texts of the metadata and of the backend
-    configuration, or None if absent. `start` and `end` are offsets into the module's
-    source, or -1 for an instruction that is not in the source or has changed; the range may include
-    spaces before the instruction.
+    configuration, or None if absent. `start` and `end` are offsets into the module's source, or -1
+    for an instruction that is not in the source or has changed; the range may include spaces before
+    the instruction.
 
     Fields can be assigned, and `to_text` prints the new values, but nothing else is updated. To
     edit a module, use a Rewriter.
@@ -157,8 +157,8 @@ class Instruction(InstructionFields):
     def metadata(self) -> Metadata | None:
         """The decoded `metadata={...}`, or None if absent.
 
-        Decoding takes about 10 microseconds. The last 1024 results are cached, so
-        that reading several fields decodes the metadata only once.
+        Decoding takes about 10 microseconds. The last 1024 results are cached, so that reading
+        several fields decodes the metadata only once.
         """
         return None if self.metadata_text is None else _decoded(self.metadata_text)
 

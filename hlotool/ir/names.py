@@ -77,7 +77,7 @@ class NameTable:
     def take(self, name: str) -> str:
         """Marks a name as in use and returns it.
 
-        If it is already in use, the first free number is added after a dot.
+        If the name is already in use, the first free number is added after a dot.
         """
         free = free_name(name, self._used, self._counters)
         self.add(free)
@@ -113,7 +113,7 @@ class GivenNames(NameTable):
 
 
 class _Uniquifier:
-    """XLA's NameUniquer: `root`, `root.1`, `root.2`. A name that ends in a free number keeps it."""
+    """XLA's NameUniquer: `root`, `root.1`, `root.2`. A number at the end of a name is kept if free."""
 
     def __init__(self) -> None:
         self._used: dict[str, set[int]] = {}
@@ -135,7 +135,7 @@ class _Uniquifier:
         return (f"{root}.0" if numbered else root) if number == 0 else f"{root}.{number}"
 
 
-def _sanitized(name: str) -> str:
+def _sanitize(name: str) -> str:
     """Returns the name that XLA gives to a computation with this name.
 
     XLA changes names that are not legal for instructions.
@@ -160,7 +160,7 @@ def unique_names(module: Module, first: Computation | None = None) -> tuple[dict
     computations: dict[Computation, str] = {}
     order = module.computations if first is None else [first, *(c for c in module.computations if c is not first)]
     for computation in order:
-        computations[computation] = computation_names.take(_sanitized(computation.name))
+        computations[computation] = computation_names.take(_sanitize(computation.name))
         for x in computation.instructions:
             instructions[x] = instruction_names.take(x.name)
     return instructions, computations

@@ -58,7 +58,7 @@ class Annotations(Record):
     metadata_text: str | None
     backend_config: str | None
 
-    def are_of(self, x: Any) -> bool:
+    def belong_to(self, x: Any) -> bool:
         """Returns whether an instruction has these annotations."""
         return x.attributes is self.attributes and x.metadata_text == self.metadata_text and x.backend_config == self.backend_config
 
@@ -113,13 +113,13 @@ class SourceNotes(Generic[ComputationType, InstructionType]):
     def written(self, x: InstructionType) -> Annotations | None:
         """Returns an instruction's annotations in the text if the parser replaced them.
 
-        Returns None if it did not, or if the annotations have changed since.
+        Returns None if the parser did not replace them, or if they have changed since.
         """
         entry = self._written.get(x)
-        return entry[0] if entry is not None and entry[1].are_of(x) else None
+        return entry[0] if entry is not None and entry[1].belong_to(x) else None
 
     def forget_written(self, x: InstructionType) -> None:
-        """Makes an instruction print with its current annotations instead of those in the text."""
+        """Discards an instruction's annotations in the text, so that the current ones are printed."""
         self._written.pop(x, None)
 
     def mapped(self, node: Callable[[Any], Any], attributes: Callable[[Any], Any]) -> SourceNotes[Any, Any]:

@@ -1,4 +1,4 @@
-"""Replaces the operands of a wide instruction one by one without searching for each of them."""
+"""An editor for the operands of a wide instruction, which finds each operand without a search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 class TupleEditor(Generic[Item]):
-    """An editor of tuples that remembers the positions of items in the last tuple returned.
+    """An editor of tuples that remembers the positions of the items in the tuple returned last.
 
     >>> positions = TupleEditor()
     >>> first = positions.replaced(("a", "b", "a"), "a", "c")

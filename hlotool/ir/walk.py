@@ -48,8 +48,7 @@ def _called_post_order(root: Computation) -> list[Computation]:
 
     Before XLA walks the first computation that an instruction calls, it marks all computations that
     the instruction calls as visited. If one of them calls another, the caller therefore comes
-    first. This bug is visible in the text
-    that XLA prints, so it is reproduced here.
+    first. This bug is visible in the text that XLA prints, so it is reproduced here.
     """
     visited: set[Computation] = set()
     order: list[Computation] = []

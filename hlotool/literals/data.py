@@ -1,4 +1,4 @@
-"""Converts the text of array elements to bytes, with XLA's rounding, wrapping and NaN handling."""
+"""Conversion of array elements from text to bytes, with XLA's rounding, wrapping and NaN handling."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _integers(element: ElementType, tokens: Sequence[str]) -> bytes:
 
 
 def _numbers(tokens: Sequence[str]) -> list[float]:
-    """Returns the tokens as doubles, like XLA's lexer; NaNs lose their payloads."""
+    """Returns the values of the tokens as doubles, like XLA's lexer; NaNs lose their payloads."""
     joined = " ".join(tokens)
     if "nan" not in joined and not _ODD_INTEGER.search(joined):
         return list(map(float, tokens))

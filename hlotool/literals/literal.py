@@ -1,8 +1,8 @@
 """Literals: the values of constants, as text or as bytes.
 
-Comparing literals compares their values, independently of their representation. Only the files
-listed in `tests/test_layers.py` use the fields of the representation; all other files use `==`,
-`decode`, `splat_bytes` and `literals.print.literal_text`.
+Literals are compared by value, independently of their representation. Only the files listed in
+`tests/test_layers.py` use the fields of the representation; all other files use `==`, `decode`,
+`splat_bytes` and `literals.print.literal_text`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Literal(Record):
 
     def __hash__(self) -> int:
         if self._hash is None:
-            object.__setattr__(self, "_hash", hash((self.shape, *map(_hashed, self.leaves()))))
+            object.__setattr__(self, "_hash", hash((self.shape, *map(_values_to_hash, self.leaves()))))
         known: int = self._hash  # type: ignore[assignment]  # it has just been set
         return known
 
@@ -98,7 +98,7 @@ class Literal(Record):
         """
         values = self._compared
         if values is None:
-            values = _significant(self)
+            values = _compute_significant(self)
             object.__setattr__(self, "_compared", values)
         return values
 
@@ -238,7 +238,7 @@ def decode(literal: Literal) -> bytes:
 
 
 def abbreviated(literal: Literal) -> Literal:
-    """Returns an abbreviated array literal with only its first element; other literals unchanged.
+    """Returns an abbreviated array with only its first element; returns other literals unchanged.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> abbreviated(Literal(array_shape("s8", (3000, 100000)), "1")).shape.text
@@ -271,15 +271,15 @@ def _are_equal(a: Literal, b: Literal) -> bool:
     return a._significant() == b._significant()
 
 
-def _significant(leaf: Literal) -> bytes | str:
+def _compute_significant(leaf: Literal) -> bytes | str:
     if leaf.packed is not None:
         return leaf.packed.rstrip(b"\0")
     if leaf.elided or not leaf.shape.is_array:
         return leaf.spelling
-    return _encoded(leaf.shape.element_type, leaf.spelling, element_tokens(leaf.spelling))
+    return _encode_significant(leaf.shape.element_type, leaf.spelling, element_tokens(leaf.spelling))
 
 
-def _hashed(leaf: Literal) -> bytes | str:
+def _values_to_hash(leaf: Literal) -> bytes | str:
     """Returns the values to hash: all values of a small array, or the first of a large array."""
     if leaf.element_count <= _MAX_HASHED or leaf.elided:
         return leaf._significant()
@@ -287,10 +287,10 @@ def _hashed(leaf: Literal) -> bytes | str:
     if leaf.packed is not None:
         return leaf.packed[: _FIRST_HASHED * element_bytes(row)].rstrip(b"\0")
     parts = 2 if row.kind == "complex" else 1
-    return _encoded(row.name, "", list(islice(each_token(leaf.spelling), _FIRST_HASHED * parts)))
+    return _encode_significant(row.name, "", list(islice(each_token(leaf.spelling), _FIRST_HASHED * parts)))
 
 
-def _encoded(element_type: str, spelling: str, tokens: list[str]) -> bytes | str:
+def _encode_significant(element_type: str, spelling: str, tokens: list[str]) -> bytes | str:
     """Returns the bytes of elements without trailing zeros; `spelling` if an element is invalid."""
     try:
         return encoded(ELEMENT_TYPES[element_type], tokens).rstrip(b"\0")
@@ -326,7 +326,7 @@ def _splat_bytes(literal: Literal) -> bytes | None:
     if literal.is_abbreviated or not shape.dimensions:
         first = _number_bytes(row.name, literal.spelling)
         return first if count == 1 or not any(first) else None
-    elements = _distinct(row, literal.spelling)
+    elements = _first_distinct(row, literal.spelling)
     return elements[0] if len(elements) == 1 else None
 
 
@@ -334,10 +334,10 @@ def _splat_bytes(literal: Literal) -> bytes | None:
 def _number_bytes(element_type: str, spelling: str) -> bytes:
     """Returns the bytes of a number, or of a zero for `,`."""
     row = ELEMENT_TYPES[element_type]
-    return next(iter(_distinct(row, spelling)), bytes(element_bytes(row)))
+    return next(iter(_first_distinct(row, spelling)), bytes(element_bytes(row)))
 
 
-def _distinct(row: ElementType, spelling: str) -> list[bytes]:
+def _first_distinct(row: ElementType, spelling: str) -> list[bytes]:
     """Returns the first element of an array, and the first different element if there is one."""
     tokens = each_token(spelling)
     known: dict[tuple[str, ...], bytes] = {}

@@ -1,4 +1,4 @@
-"""Parses the text of literals, with the checks of XLA's parser.
+"""The parser of literals, with the checks of XLA's parser.
 
 Braces, whitespace and index comments are normalized. The text of elements is kept as written;
 `literals.data` converts it to numbers.
@@ -111,7 +111,12 @@ def _check_layout(layout: Layout, dimensions: tuple[int, ...]) -> None:
     if sorted(layout.minor_to_major) != list(range(rank)):
         raise Violation("S032", 0, f"the layout {layout.text} of a constant is not a permutation of its {rank} dimensions")
     if layout.index_type is not None or layout.pointer_type is not None:
-        raise Violation("S032", 0, f"the layout {layout.text} of a constant has an index or pointer type", "only layouts of sparse arrays have these")
+        raise Violation(
+            "S032",
+            0,
+            f"the layout {layout.text} of a constant has an index or pointer type",
+            "remove `#(...)` and `*(...)`",
+        )
     if any(not tile or any(size < 1 and size != -1 for size in tile) for tile in layout.tiles):
         raise Violation("S032", 0, f"the layout {layout.text} of a constant has an empty tile or a tile size below 1")
     if layout.element_size_in_bits < 0 or layout.tail_padding_alignment_in_elements < 1:
@@ -468,7 +473,7 @@ def _levels(count: int) -> str:
 
 
 def _depth(level: int) -> str:
-    return f"inside {level}" if level else "without braces"
+    return f"inside {_levels(level)}" if level else "without braces"
 
 
 def _expected(dimensions: tuple[int, ...], dimension: int) -> str:

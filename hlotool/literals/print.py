@@ -1,4 +1,4 @@
-"""Prints literals, either losslessly or byte for byte as XLA does."""
+"""The printer of literals, either lossless or byte for byte as in XLA."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 __all__ = ["literal_text", "xla_literal_text"]
 
 # XLA rejects parts of c64 that exceed the largest f32 before rounding; for f32, it accepts them.
-_MAX_PARTS_SIZE = {f"{sign}3.40282347e+38": f"{sign}3.4028234663852886e+38" for sign in ("", "-")}
-_LARGE = 10
+_LARGEST_C64_PARTS = {f"{sign}3.40282347e+38": f"{sign}3.4028234663852886e+38" for sign in ("", "-")}
+_MAX_UNELIDED = 10
 """XLA elides arrays with more elements than this unless it prints large constants."""
 
 # Integers that XLA may print differently from their spelling: leading zeros, -0, and numbers that
@@ -48,7 +48,7 @@ def xla_literal_text(literal: Literal, *, print_large_constants: bool, typed: bo
     """
     if typed:
         return _tuple_text(literal, lambda leaf: f"{leaf.shape.text} {_xla_array(leaf)}")
-    if not print_large_constants and (literal.shape.is_tuple or (literal.shape.rank and literal.element_count > _LARGE)):
+    if not print_large_constants and (literal.shape.is_tuple or (literal.shape.rank and literal.element_count > _MAX_UNELIDED)):
         return ELIDED
     return _tuple_text(literal, _xla_array)
 
@@ -91,9 +91,9 @@ def _xla_array(literal: Literal) -> str:
 
 
 def _prints_as_written(literal: Literal) -> bool:
-    """Returns whether the text is known to be the same as XLA's output.
+    """Returns whether XLA is known to print the literal as written.
 
-    If it is, large integer arrays need not be decoded.
+    If so, a large integer array need not be decoded.
     """
     odd = _ODD_INTEGERS.get(ELEMENT_TYPES[literal.shape.element_type].kind)
     if odd is None or literal.is_abbreviated:
@@ -113,7 +113,7 @@ def _from_data(literal: Literal, data: bytes, *, exact: bool) -> str:
         frame_element = "(%s, %s)"
         texts = float_digits(PART_TYPES[element.name], data, exact=exact)
         if exact and element.name == "c64":
-            texts = [_MAX_PARTS_SIZE.get(text, text) for text in texts]
+            texts = [_LARGEST_C64_PARTS.get(text, text) for text in texts]
             if "nan(" in " ".join(texts):
                 texts[1::2] = map(_widened_payload, texts[1::2])
     else:

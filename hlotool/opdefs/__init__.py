@@ -1,7 +1,8 @@
 """Opcode definitions.
 
-A function defines the operands, attributes, inferred shape and documentation of each opcode.
+The definition of an opcode is a function. Its signature, body and docstring define the opcode's
+operands, attributes, inferred shape and documentation.
 
 Definitions work on shapes and attribute values, and have no access to instructions. `opdefs.table`
-imports all of them.
+imports all definitions.
 """

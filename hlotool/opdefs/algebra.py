@@ -48,7 +48,7 @@ class Algebra(Record):
 NO_ALGEBRA = Algebra()
 
 
-def value(of_integers: int | None, of_floats: float | None) -> Element:
+def value(integer: int | None, floating: float | None) -> Element:
     """Returns an element with one number for integral types and pred, and another for floats.
 
     The element is None for types that do not have it.
@@ -61,18 +61,18 @@ def value(of_integers: int | None, of_floats: float | None) -> Element:
 
     def element(row: ElementType) -> Number | None:
         if row.kind == "float":
-            return of_floats
-        return of_integers if row.is_integral or row.kind == "pred" else None
+            return floating
+        return integer if row.is_integral or row.kind == "pred" else None
 
     return element
 
 
 zero = value(0, None)
-"""Zero for integers and pred. Floats have two zeros, so rules must name one of them."""
+"""Zero for integers and pred; None for floats, which have two zeros."""
 
 
 def ones(row: ElementType) -> Number | None:
-    """Returns the value whose bits are all set, for integral types and pred; otherwise None."""
+    """Returns the value with all bits set; None unless the type is integral or pred."""
     if row.kind == "pred":
         return 1
     return (-1 if row.kind == "signed" else row.maximum) if row.is_integral else None

@@ -47,7 +47,8 @@ REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
 def require(holds: object, code: str, at: str, message: str, hint: str | None = None) -> None:
     """Raises Violation unless `holds` is true.
 
-    `at` is the name of an attribute, "operand 1", "operands", "shape" or "opcode".
+    `at` names the part of the instruction to mark, such as an attribute, "operand 1", "operands",
+    "shape" or "opcode".
     """
     if not holds:
         raise Violation(code, at, message, hint)
@@ -97,12 +98,12 @@ class OpDef:
     attribute that decides this. `start_of` is the synchronous opcode that this opcode starts,
     `done_of` is the start opcode for which it waits, and `update_of` is the start opcode whose
     operation it continues. The inverses of `start_of` and `done_of` are `start` and `done`. A done
-    returns the element of its operand with the index `gives`; `operands_at` is the index of the
-    operands in a start's result. `calls` lists the attributes with called computations, in the
-    order in which XLA stores them. `work(result, operand_shapes, attributes)` counts the operations
-    of an instruction. If `work` is None, an elementwise opcode has one operation for each element
-    of the result, and any other opcode has no operations. `kernel` computes values. It is None
-    until the interpreter, which sets it, is imported.
+    returns the element of its operand with the index `returned_index`; `operands_index` is the
+    index of the operands in a start's result. `calls` lists the attributes with called
+    computations, in the order in which XLA stores them. `work(result, operand_shapes, attributes)`
+    counts the operations of an instruction. If `work` is None, an elementwise opcode has one
+    operation for each element of the result, and any other opcode has no operations. `kernel`
+    computes values. It is None until the interpreter is imported, which sets it.
     """
 
     __slots__ = (
@@ -116,16 +117,16 @@ class OpDef:
         "doc",
         "done_of",
         "effect_if",
-        "gives",
         "infer",
         "infers",
         "kernel",
         "name",
         "operand_defaults",
         "operands",
-        "operands_at",
+        "operands_index",
         "required",
         "result_code",
+        "returned_index",
         "shape_ignored",
         "start_of",
         "traits",
@@ -153,8 +154,8 @@ class OpDef:
         start_of: str | None = None,
         done_of: str | None = None,
         update_of: str | None = None,
-        gives: int | None = None,
-        operands_at: int | None = None,
+        returned_index: int | None = None,
+        operands_index: int | None = None,
         work: WorkOf | None = None,
         doc: str | None = None,
     ) -> None:
@@ -174,8 +175,8 @@ class OpDef:
         self.start_of = start_of
         self.done_of = done_of
         self.update_of = update_of
-        self.gives = gives
-        self.operands_at = operands_at
+        self.returned_index = returned_index
+        self.operands_index = operands_index
         self.work = work
         self.doc = (doc or infer.__doc__ or "").strip()
         self.kernel: Any = None
@@ -187,7 +188,7 @@ class OpDef:
 
     @property
     def done(self) -> str | None:
-        """The opcode that waits for operations begun by this opcode; None if it begins none.
+        """The opcode that waits for operations started by this opcode; None if it starts none.
 
         >>> from hlotool.opdefs.table import OPS
         >>> OPS["send"].done, OPS["all-reduce-start"].done, OPS["add"].done
@@ -207,7 +208,7 @@ class OpDef:
 
     @property
     def is_asynchronous(self) -> bool:
-        """True if the opcode begins, continues or ends an asynchronous operation.
+        """True if the opcode starts, continues or ends an asynchronous operation.
 
         >>> from hlotool.opdefs.table import OPS
         >>> [name for name in ("copy", "copy-start", "copy-done", "async-update", "recv") if OPS[name].is_asynchronous]
@@ -291,9 +292,10 @@ op = _decorator(OpDef)
 
 
 def _read_signature(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool, dict[str, AttributeSpec]]:
-    """Reads the operands and attributes from the code object and the annotations.
+    """Returns the names of the operands, whether there may be more operands, and the attributes.
 
-    `inspect.signature` would take 84 us for each of 133 functions each time hlotool starts.
+    Reads the function's code object and annotations. `inspect.signature` would take 84 us for each
+    of 133 functions every time hlotool starts.
     """
     code = function.__code__
     names, positional, keyword = code.co_varnames, code.co_argcount, code.co_kwonlyargcount
@@ -327,6 +329,6 @@ def unknown_op(name: str) -> OpDef:
     """
 
     def infer(*operands: Shape) -> Shape:
-        raise Violation("S037", "shape", f"the result shape of the unknown opcode '{name}' cannot be inferred", "write it")
+        raise Violation("S037", "shape", f"the result shape of the unknown opcode '{name}' cannot be inferred", "write the shape before the opcode")
 
     return OpDef(infer, name, infers=False)

@@ -7,7 +7,7 @@ from typing import Any
 from hlotool.errors import Violation
 from hlotool.opdefs.base import op, require
 from hlotool.opdefs.collectives import as_result
-from hlotool.opdefs.inference import count, written_shape_needed
+from hlotool.opdefs.inference import count, require_written_shape
 from hlotool.opdefs.kinds import Int, Pairs, SliceSizeLists
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import COLLECTIVE, EFFECT, MIXED_PRECISION, ORDER_KEPT
@@ -33,7 +33,10 @@ def _check_offsets(buffer: Shape, offsets: Shape, at: str) -> None:
         require(slice_offsets.is_tuple, "P016", at, "the offsets of each slice must be a tuple")
         offsets_per_slice = len(slice_offsets.elements)
         require(
-            offsets_per_slice == buffer.rank, "P016", at, f"a slice needs {count(buffer.rank, 'offset')} (one per dimension), got {offsets_per_slice}"
+            offsets_per_slice == buffer.rank,
+            "P016",
+            at,
+            f"a slice must have {count(buffer.rank, 'offset')} (one per dimension), got {offsets_per_slice}",
         )
 
 
@@ -48,7 +51,7 @@ def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict
         matches = operands[0].is_tuple == buffers.is_tuple and len(operands[0].elements) == len(buffers.elements)
         require(matches, "P016", f"operand {k}", "input and output must both be arrays, or tuples with the same number of arrays")
         matches = not buffers.is_tuple or len(buffers.elements) == len(offsets.elements)
-        require(matches, "P016", f"operand {k + 2}", f"offsets are needed for {count(len(buffers.elements), 'array')}, got {len(offsets.elements)}")
+        require(matches, "P016", f"operand {k + 2}", f"expected offsets for {count(len(buffers.elements), 'array')}, got {len(offsets.elements)}")
         pairs = zip(buffers.elements, offsets.elements, strict=True) if buffers.is_tuple else ((buffers, offsets),)
         for buffer, offset in pairs:
             _check_offsets(buffer, offset, f"operand {k + 2}")
@@ -71,13 +74,13 @@ def collective_permute(*operands: Shape, channel_id: Int | None = None, source_t
 
         r = f32[4] collective-permute(f32[4] x), source_target_pairs={{0,1},{1,0}}
     """
-    written_shape_needed("collective-permute")
+    require_written_shape("collective-permute")
 
 
 def _verify_permute_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     fits = result.is_tuple and len(result.elements) >= 2
     require(
-        fits, "A017", "instruction", f"'collective-permute-start' gives (operand, result, contexts...), but {result.text_without_layout} is written"
+        fits, "A017", "instruction", f"'collective-permute-start' returns (operand, result, contexts...), but {result.text_without_layout} is written"
     )
     moved = _verify_permute(result.elements[1], operands, attributes, modes)
     # In the form with slices, the first two elements are existing buffers.
@@ -92,7 +95,7 @@ def _verify_permute_start(result: Shape, operands: tuple[Shape, ...], attributes
     result_code="A017",
     traits=(MIXED_PRECISION, COLLECTIVE, EFFECT),
     start_of="collective-permute",
-    operands_at=0,
+    operands_index=0,
 )
 def collective_permute_start(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Starts a collective-permute; returns the operand, the future result and any contexts.
@@ -100,4 +103,4 @@ def collective_permute_start(*operands: Shape, channel_id: Int | None = None, so
     s = (f32[4], f32[4], u32[], u32[]) collective-permute-start(f32[4] x),
         source_target_pairs={{0,1},{1,0}}
     """
-    written_shape_needed("collective-permute-start")
+    require_written_shape("collective-permute-start")

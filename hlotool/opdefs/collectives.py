@@ -18,7 +18,7 @@ from hlotool.opdefs.inference import (
     require_array,
     require_dimension,
     require_kind,
-    written_shape_needed,
+    require_written_shape,
 )
 from hlotool.opdefs.kinds import (
     Always,
@@ -44,7 +44,7 @@ from hlotool.opdefs.traits import (
     UNIFORM_GROUPS,
     VIEW,
 )
-from hlotool.opdefs.work import one_for_each_element
+from hlotool.opdefs.work import count_result_elements
 from hlotool.record import Record
 from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
 
@@ -73,7 +73,7 @@ def _results(result: Shape, operands: tuple[Shape, ...], opcode: str) -> tuple[S
         require_array(result, "shape", opcode)
         return (result,)
     fits = result.is_tuple and len(result.elements) == len(operands)
-    message = f"'{opcode}' of {len(operands)} operands gives a tuple of {len(operands)} arrays, but {result.text_without_layout} is written"
+    message = f"'{opcode}' of {len(operands)} operands returns a tuple of {len(operands)} arrays, but {result.text_without_layout} is written"
     require(fits, "T003", "shape", message)
     return result.elements
 
@@ -83,7 +83,7 @@ def as_result(parts: Sequence[Shape]) -> Shape:
     return parts[0] if len(parts) == 1 else tuple_shape(parts)
 
 
-def _like_operands(opcode: str) -> Verify:
+def _keeps_shapes(opcode: str) -> Verify:
     """Returns the constraint that each part of the result has the shape of its operand."""
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
@@ -93,15 +93,15 @@ def _like_operands(opcode: str) -> Verify:
     return verify
 
 
-def _rescaled(operand: Shape, dimension: int, size: int) -> Shape:
+def _resize(operand: Shape, dimension: int, size: int) -> Shape:
     sizes = [(size if k == dimension else bound, dynamic) for k, (bound, dynamic) in enumerate(bounds(operand))]
     return new_array(operand.element_type, sizes, "collective")
 
 
-def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], opcode: str) -> Shape:
-    """Returns the result of an all-gather.
+def _check_all_gather(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], opcode: str) -> Shape:
+    """Returns the required result of an all-gather.
 
-    Its parts are larger than the operands in one dimension, all by the same factor.
+    Each part of the result is larger than its operand in one dimension, all by the same factor.
     """
     parts, dimension, factors = [], attributes["dimensions"][0], set()
     for operand, part in zip(operands, _results(result, operands, opcode), strict=True):
@@ -113,20 +113,20 @@ def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, 
             whole,
             "P008",
             "shape",
-            f"dimension {dimension} of the result of '{opcode}' has size {grown}, which is not a multiple of {size}, the size in the operand",
+            f"dimension {dimension} of the result of '{opcode}' has size {grown}, which is not a multiple of the operand's size, {size}",
         )
         if size > 0 and grown != UNBOUNDED:
             factors.add(grown // size)
-        parts.append(_rescaled(operand, dimension, grown))
+        parts.append(_resize(operand, dimension, grown))
     require(len(factors) <= 1, "P008", "shape", f"the results of '{opcode}' are larger than the operands by different factors: {sorted(factors)}")
     return as_result(parts)
 
 
 def _verify_all_gather(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'all-gather' takes at least one operand")
-    # For all-reduces, XLA's parser enforces this constraint; for all-gathers, only its verifier.
+    # XLA's parser enforces this constraint for all-reduces; for all-gathers, only its verifier does.
     _global_ids_need_channel(result, operands, attributes)
-    return _gathered(result, operands, attributes, "all-gather")
+    return _check_all_gather(result, operands, attributes, "all-gather")
 
 
 @op(
@@ -147,15 +147,15 @@ def all_gather(
 
     r = f32[8] all-gather(f32[4] x), replica_groups={{0,1}}, dimensions={0}
     """
-    written_shape_needed("all-gather")
+    require_written_shape("all-gather")
 
 
 def _verify_all_gather_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'all-gather-start' takes at least one operand")
     fits = result.is_tuple and len(result.elements) >= 2
-    require(fits, "A017", "instruction", f"'all-gather-start' gives (operand, result), but {result.text_without_layout} is written")
+    require(fits, "A017", "instruction", f"'all-gather-start' returns (operand, result), but {result.text_without_layout} is written")
     _global_ids_need_channel(result, operands, attributes)
-    gathered = _gathered(result.elements[1], operands, attributes, "all-gather-start")
+    gathered = _check_all_gather(result.elements[1], operands, attributes, "all-gather-start")
     return tuple_shape((as_result(operands), gathered, *result.elements[2:]))
 
 
@@ -165,7 +165,7 @@ def _verify_all_gather_start(result: Shape, operands: tuple[Shape, ...], attribu
     result_code="A017",
     traits=(MIXED_PRECISION, COLLECTIVE, EFFECT, UNIFORM_GROUPS),
     start_of="all-gather",
-    operands_at=0,
+    operands_index=0,
 )
 def all_gather_start(
     *operands: Shape,
@@ -179,23 +179,23 @@ def all_gather_start(
 
     s = (f32[4], f32[8]) all-gather-start(f32[4] x), replica_groups={{0,1}}, dimensions={0}
     """
-    written_shape_needed("all-gather-start")
+    require_written_shape("all-gather-start")
 
 
 def _global_ids_need_channel(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     # A written mode replaces the mode that XLA derives from channel_id, so any combination is
     # accepted.
     if attributes.get("use_global_device_ids") and attributes.get("channel_id") is None and attributes.get("mode") is None:
-        raise Violation("P007", "use_global_device_ids", "use_global_device_ids=true needs a channel_id")
+        raise Violation("P007", "use_global_device_ids", "use_global_device_ids=true requires a channel_id")
 
 
-def _reduced_uniformly(opcode: str) -> Verify:
+def _all_reduce_constraint(opcode: str) -> Verify:
     """Returns the constraint on all-reduces.
 
-    The results have the operands' shapes, and the computation takes two values, or two values per
-    operand.
+    The results must have the operands' shapes, and the computation must take two values, or two
+    values per operand.
     """
-    same_shapes = _like_operands(opcode)
+    same_shapes = _keeps_shapes(opcode)
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
         _check_reducer(operands, attributes["to_apply"])
@@ -211,14 +211,14 @@ def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
     """
     parameters = len(to_apply.parameters)
     each = f" or {2 * len(operands)} (2 per operand)" if len(operands) > 1 else ""
-    require(parameters in (2, 2 * len(operands)), "C030", "to_apply", f"to_apply needs 2 parameters{each}, got {parameters}")
+    require(parameters in (2, 2 * len(operands)), "C030", "to_apply", f"to_apply must have 2 parameters{each}, got {parameters}")
 
 
 @op(
     infers=False,
     check_parsed=_global_ids_need_channel,
-    verify=_reduced_uniformly("all-reduce"),
-    work=one_for_each_element,
+    verify=_all_reduce_constraint("all-reduce"),
+    work=count_result_elements,
     traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT, COMBINABLE),
     effect_if="constrain_layout",
 )
@@ -235,14 +235,14 @@ def all_reduce(
 
     r = f32[4] all-reduce(f32[4] x), replica_groups={{0,1}}, to_apply=add
     """
-    written_shape_needed("all-reduce")
+    require_written_shape("all-reduce")
 
 
 @op(
     infers=False,
     check_parsed=_global_ids_need_channel,
-    verify=_reduced_uniformly("all-reduce-start"),
-    work=one_for_each_element,
+    verify=_all_reduce_constraint("all-reduce-start"),
+    work=count_result_elements,
     traits=(MIXED_PRECISION, COLLECTIVE, EFFECT, ORDER_KEPT),
     start_of="all-reduce",
 )
@@ -259,7 +259,7 @@ def all_reduce_start(
 
     s = f32[4] all-reduce-start(f32[4] x), replica_groups={{0,1}}, to_apply=add
     """
-    written_shape_needed("all-reduce-start")
+    require_written_shape("all-reduce-start")
 
 
 def _verify_reduce_scatter(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
@@ -274,7 +274,7 @@ def _verify_reduce_scatter(result: Shape, operands: tuple[Shape, ...], attribute
         require(
             fits, "P010", "definition of operand 0", f"'reduce-scatter' cannot split dimension {dimension} of size {whole} into parts of size {size}"
         )
-        parts.append(_rescaled(operand, dimension, size))
+        parts.append(_resize(operand, dimension, size))
     _check_reducer(operands, attributes["to_apply"])
     return as_result(parts)
 
@@ -300,14 +300,14 @@ def reduce_scatter(
 
     r = f32[4] reduce-scatter(f32[8] x), replica_groups={{0,1}}, dimensions={0}, to_apply=add
     """
-    written_shape_needed("reduce-scatter")
+    require_written_shape("reduce-scatter")
 
 
 def _verify_all_to_all(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
     """Returns the required result of an all-to-all.
 
-    With `dimensions`, the result has the operand's shape. Otherwise, it is a tuple with one part
-    per operand, and all parts have the same shape.
+    With `dimensions`, the result has the operand's shape. Without `dimensions`, the result is a
+    tuple with one part per operand, and all parts have the same shape.
     """
     require(operands, "S013", "operands", "'all-to-all' takes at least one operand")
     if attributes["dimensions"] is not None:
@@ -346,7 +346,7 @@ def all_to_all(
 
         r = f32[8] all-to-all(f32[8] x), replica_groups={{0,1}}, dimensions={0}
     """
-    written_shape_needed("all-to-all")
+    require_written_shape("all-to-all")
 
 
 _RAGGED_OPERANDS = ("the input", "the output", "input offsets", "send sizes", "output offsets", "receive sizes")
@@ -379,7 +379,7 @@ def ragged_all_to_all(
     r = f32[8] ragged-all-to-all(f32[8] x, f32[8] out, s32[2] a, s32[2] b, s32[2] c, s32[2] d),
         replica_groups={{0,1}}
     """
-    written_shape_needed("ragged-all-to-all")
+    require_written_shape("ragged-all-to-all")
 
 
 def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
@@ -406,7 +406,7 @@ def collective_broadcast(
 
         r = f32[4] collective-broadcast(f32[4] x), replica_groups={{0,1}}
     """
-    written_shape_needed("collective-broadcast")
+    require_written_shape("collective-broadcast")
 
 
 def _verify_collective_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
@@ -431,7 +431,7 @@ def _verify_collective_reduce(result: Shape, operands: tuple[Shape, ...], attrib
     infers=False,
     verify=_verify_collective_reduce,
     result_code="T105",
-    work=one_for_each_element,
+    work=count_result_elements,
     traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT),
     effect_if="constrain_layout",
 )
@@ -452,10 +452,10 @@ def collective_reduce(
 
         r = f32[4] collective-reduce(f32[4] x), replica_groups={{0,1}}, has_dynamic_root=false, to_apply=add
     """
-    written_shape_needed("collective-reduce")
+    require_written_shape("collective-reduce")
 
 
-_DONES = {
+_DONE_DOCS = {
     "all-gather-done": """Waits for an all-gather and returns its result.
 
         r = f32[8] all-gather-done((f32[4], f32[8]) s)
@@ -471,20 +471,20 @@ _DONES = {
 }
 
 
-def _done(opcode: str) -> Callable[[Shape], Shape]:
+def _done_inference(opcode: str) -> Callable[[Shape], Shape]:
     def infer(operand: Shape) -> Shape:
-        written_shape_needed(opcode)
+        require_written_shape(opcode)
 
     return infer
 
 
-def _is_id(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+def _check_id(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     # XLA aborts on all other types.
     if result is not None and (result.element_type != "u32" or result.dimensions):
         raise Violation("T086", "shape", f"the result must be u32[], got {result.text_without_layout}")
 
 
-_IDS = {
+_ID_DOCS = {
     "partition-id": """Returns the index of the partition that runs the program.
 
         r = u32[] partition-id()
@@ -500,38 +500,45 @@ def _device_id() -> Shape:
     return array_shape("u32")
 
 
-def _whole(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _returns_operand(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     return operands[0]
 
 
-def _second(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # The rules for start/done pairs report a done that does not follow a start.
+def _returns_second_element(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+    # The rules for start/done pairs report a done whose operand is not a start.
     return operands[0].elements[1] if operands[0].is_tuple and len(operands[0].elements) > 1 else None
 
 
 class _DoneRow(Record):
-    """The definition of a done: its start, the constraint on its result, its traits and `gives`.
+    """The definition of a done: its start, the constraint on its result, and its traits.
 
-    `gives` is the index of the returned element in the result of the start, or None if the done
-    returns that result whole.
+    `returned_index` is the index of the element of the start's result that the done returns, or
+    None if the done returns the whole result.
     """
 
     done_of: str
     verify: Verify
     traits: tuple[str, ...] = ()
-    gives: int | None = None
+    returned_index: int | None = None
 
 
-_AWAITED = {
-    "all-gather-done": _DoneRow("all-gather-start", _second, gives=1),
-    "all-reduce-done": _DoneRow("all-reduce-start", _whole, traits=(VIEW,)),
-    "collective-permute-done": _DoneRow("collective-permute-start", _second, gives=1),
+_DONE_ROWS = {
+    "all-gather-done": _DoneRow("all-gather-start", _returns_second_element, returned_index=1),
+    "all-reduce-done": _DoneRow("all-reduce-start", _returns_operand, traits=(VIEW,)),
+    "collective-permute-done": _DoneRow("collective-permute-start", _returns_second_element, returned_index=1),
 }
-for _opcode, _doc in _DONES.items():
-    _row = _AWAITED[_opcode]
+for _opcode, _doc in _DONE_DOCS.items():
+    _row = _DONE_ROWS[_opcode]
     _traits = (MIXED_PRECISION, EFFECT, ORDER_KEPT, *_row.traits)
-    op(_opcode, infers=False, verify=_row.verify, result_code="A016", traits=_traits, done_of=_row.done_of, gives=_row.gives, doc=_doc)(
-        _done(_opcode)
-    )
-for _opcode, _doc in _IDS.items():
-    op(_opcode, check_parsed=_is_id, traits=(FREE, DEVICE_ID), doc=_doc)(_device_id)
+    op(
+        _opcode,
+        infers=False,
+        verify=_row.verify,
+        result_code="A016",
+        traits=_traits,
+        done_of=_row.done_of,
+        returned_index=_row.returned_index,
+        doc=_doc,
+    )(_done_inference(_opcode))
+for _opcode, _doc in _ID_DOCS.items():
+    op(_opcode, check_parsed=_check_id, traits=(FREE, DEVICE_ID), doc=_doc)(_device_id)

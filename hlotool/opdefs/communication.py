@@ -7,7 +7,7 @@ from typing import Any
 from hlotool.errors import Violation
 from hlotool.opdefs.base import Verify, op, require
 from hlotool.opdefs.constraints import difference, same_order, same_shape
-from hlotool.opdefs.inference import new_tuple, written_shape_needed
+from hlotool.opdefs.inference import new_tuple, require_written_shape
 from hlotool.opdefs.kinds import Always, Bool, Domain, Int, ShapeValue, Text
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import (
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-def _tokens_at(*positions: int) -> Verify:
+def _require_tokens(*positions: int) -> Verify:
     """Returns the constraint that the operands with these numbers are tokens."""
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -65,9 +65,9 @@ def after_all(*operands: Shape) -> Shape:
     return TOKEN
 
 
-@op(shape_ignored=True, verify=_tokens_at(1), traits=(MIXED_PRECISION, FREE, VIEW, IDENTITY, ORDER_KEPT))
+@op(shape_ignored=True, verify=_require_tokens(1), traits=(MIXED_PRECISION, FREE, VIEW, IDENTITY, ORDER_KEPT))
 def add_dependency(operand: Shape, token: Shape) -> Shape:
-    """Returns the operand as soon as the token is ready.
+    """Returns the operand once the token is ready.
 
     r = f32[4] add-dependency(f32[4] x, token[] t)
     """
@@ -78,9 +78,9 @@ def _in_flight(buffer: Shape, at: str, opcode: str) -> Shape:
     return new_tuple((buffer, array_shape("u32"), TOKEN), at, opcode)
 
 
-@op(infers=False, shape_ignored=True, result_code="A020", traits=(MIXED_PRECISION, EFFECT, TRANSFER), operands_at=0)
+@op(infers=False, shape_ignored=True, result_code="A020", traits=(MIXED_PRECISION, EFFECT, TRANSFER), operands_index=0)
 def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
-    """Starts to send the operand through a channel; returns the operand, a context and a token.
+    """Starts sending the operand through a channel; returns the operand, a context and a token.
 
     s = (f32[4], u32[], token[]) send(f32[4] x, token[] t), channel_id=1
     """
@@ -101,32 +101,32 @@ def _recv_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: di
     if result is None:
         return None
     if not (result.is_tuple and result.elements):
-        raise Violation("A021", "shape", f"'recv' gives (data, u32[], token[]), but {result.text_without_layout} is written")
+        raise Violation("A021", "shape", f"'recv' returns (data, u32[], token[]), but {result.text_without_layout} is written")
     return _in_flight(result.elements[0], "shape", "recv")
 
 
 def _verify_recv(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    _tokens_at(0)(result, operands, attributes, modes)
+    _require_tokens(0)(result, operands, attributes, modes)
     return _recv_rule(result, operands, attributes)
 
 
 @op(infers=False, check_parsed=_recv_rule, verify=_verify_recv, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, TRANSFER))
 def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
-    """Starts to receive from a channel; returns the data, a context and a token.
+    """Starts receiving from a channel; returns the data, a context and a token.
 
     s = (f32[4], u32[], token[]) recv(token[] t), channel_id=1
     """
-    written_shape_needed("recv")
+    require_written_shape("recv")
 
 
-@op(infers=False, shape_ignored=True, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, COMMUNICATES), done_of="recv", gives=0)
+@op(infers=False, shape_ignored=True, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, COMMUNICATES), done_of="recv", returned_index=0)
 def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Waits until a recv has finished, and returns the data received.
 
     r = (f32[4], token[]) recv-done((f32[4], u32[], token[]) s), channel_id=1
     """
     if not (operand.is_tuple and operand.elements):
-        raise Violation("A037", "operand 0", f"operand must be (data, u32[], token[]), got {operand.text_without_layout}")
+        raise Violation("A037", "operand 0", f"operand 0 must be (data, u32[], token[]), got {operand.text_without_layout}")
     return new_tuple((operand.elements[0], TOKEN), "operand 0", "recv-done")
 
 
@@ -135,21 +135,21 @@ def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: 
     if result is None:
         return None
     if not (result.is_tuple and result.elements):
-        raise Violation("T079", "shape", f"'infeed' gives (data, token[]), but {result.text_without_layout} is written")
+        raise Violation("T079", "shape", f"'infeed' returns (data, token[]), but {result.text_without_layout} is written")
     return new_tuple((result.elements[0], TOKEN), "shape", "infeed")
 
 
-@op(infers=False, check_parsed=_infeed_rule, verify=_tokens_at(0), result_code="T079", traits=(EFFECT, NONDETERMINISTIC, HOST_QUEUE))
+@op(infers=False, check_parsed=_infeed_rule, verify=_require_tokens(0), result_code="T079", traits=(EFFECT, NONDETERMINISTIC, HOST_QUEUE))
 def infeed(token: Shape, *, infeed_config: Text = "") -> Shape:
     """Takes an item from the queue that the host fills.
 
     r = (f32[4], token[]) infeed(token[] t)
     """
-    written_shape_needed("infeed")
+    require_written_shape("infeed")
 
 
 def _verify_outfeed(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    _tokens_at(1)(result, operands, attributes, modes)
+    _require_tokens(1)(result, operands, attributes, modes)
     outfeed_shape = attributes["outfeed_shape"]
     if outfeed_shape is None:
         return
@@ -184,31 +184,31 @@ def _verify_copy_start(result: Shape, operands: tuple[Shape, ...], attributes: d
         if compatible(element, operands[0]) and not same_order(element, operands[0], modes):
             which = ("destination", "source")[k]
             message = f"{which} {element.text} must have the layout of the operand, {operands[0].text}"
-            raise Violation("L026", f"shape[{k}][layout]", message, "an asynchronous copy cannot transpose")
+            raise Violation("L026", f"shape[{k}][layout]", message, "use a synchronous copy to change the order of dimensions")
     return tuple_shape((operands[0], operands[0], array_shape("u32")))
 
 
-@op(infers=False, verify=_verify_copy_start, result_code="A018", traits=(MIXED_PRECISION, PRECISION_KEPT), start_of="copy", operands_at=1)
+@op(infers=False, verify=_verify_copy_start, result_code="A018", traits=(MIXED_PRECISION, PRECISION_KEPT), start_of="copy", operands_index=1)
 def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = None) -> Shape:
-    """Starts to copy the operand, usually to another memory space.
+    """Starts copying the operand, usually to another memory space.
 
     Returns the destination, the source and a context.
 
         s = (f32[4]{0:S(1)}, f32[4]{0}, u32[]) copy-start(f32[4] x)
     """
-    written_shape_needed("copy-start")
+    require_written_shape("copy-start")
 
 
 def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # The rules for start/done pairs report a done that does not follow a copy-start.
+    # The rules for start/done pairs report a done whose operand is not a copy-start.
     if not operands[0].elements:
         return None
     destination, *rest = operands[0].elements
     if modes.layout_sensitive and rest and destination.layout is not None and rest[0].layout is not None:
-        there, here = destination.layout, rest[0].layout
+        target, source = destination.layout, rest[0].layout
         # A different dimension order is reported at the start.
-        same = there.minor_to_major != here.minor_to_major or there == replace(
-            here, memory_space=there.memory_space, split_configs=there.split_configs
+        same = target.minor_to_major != source.minor_to_major or target == replace(
+            source, memory_space=target.memory_space, split_configs=target.split_configs
         )
         require(
             same,
@@ -224,26 +224,26 @@ def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: di
     return destination
 
 
-@op(infers=False, verify=_verify_copy_done, result_code="A019", traits=(MIXED_PRECISION,), done_of="copy-start", gives=0)
+@op(infers=False, verify=_verify_copy_done, result_code="A019", traits=(MIXED_PRECISION,), done_of="copy-start", returned_index=0)
 def copy_done(operand: Shape) -> Shape:
     """Waits until a copy has finished, and returns the destination.
 
     r = f32[4]{0:S(1)} copy-done((f32[4]{0:S(1)}, f32[4]{0}, u32[]) s)
     """
-    written_shape_needed("copy-done")
+    require_written_shape("copy-done")
 
 
-def _like_operand(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _returns_operand(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     return operands[0]
 
 
-@op(infers=False, verify=_like_operand, result_code="T081", traits=(MIXED_PRECISION, LAYOUT_KEPT, FREE, VIEW, IDENTITY, FORWARDS))
+@op(infers=False, verify=_returns_operand, result_code="T081", traits=(MIXED_PRECISION, LAYOUT_KEPT, FREE, VIEW, IDENTITY, FORWARDS))
 def opt_barrier(operand: Shape) -> Shape:
     """Returns the operand; compilers must not move instructions across it.
 
     r = (f32[4], s32[]) opt-barrier((f32[4], s32[]) x)
     """
-    written_shape_needed("opt-barrier")
+    require_written_shape("opt-barrier")
 
 
 @op("domain", result_code="T081", traits=(MIXED_PRECISION, FREE, VIEW, IDENTITY))

@@ -1,6 +1,6 @@
-"""The verifier's constraints on every op, and helpers shared by the constraints on several ops.
+"""The verifier's constraints that apply to every op, and helpers for constraints on single ops.
 
-The constraints on a single opcode are next to its definition.
+The constraints on a single op are next to the definition of its opcode.
 """
 
 from __future__ import annotations
@@ -65,9 +65,10 @@ def without_memory_space(shape: Shape) -> Shape:
 
 
 def same_order(first: Shape, second: Shape, modes: VerifyModes) -> bool:
-    """Returns whether two shapes may share memory.
+    """Returns whether values of two shapes may share memory.
 
-    They must be compatible and, in layout-sensitive mode, have their dimensions in the same order.
+    The shapes must be compatible and, in layout-sensitive mode, have their dimensions in the same
+    order.
     """
     if not compatible(first, second):
         return False
@@ -77,7 +78,7 @@ def same_order(first: Shape, second: Shape, modes: VerifyModes) -> bool:
 
 
 def _leaf_pairs(first: Shape, second: Shape) -> Iterator[tuple[Path, Shape, Shape]]:
-    """Yields the pairs of parts at the same path, down to the parts whose structures differ.
+    """Yields pairs of leaves at the same path. Parts with different structures are not split.
 
     Uses an explicit stack, since tuples may be nested deeply.
     """
@@ -131,7 +132,7 @@ def _agrees(op: OpDef, expected: Shape, result: Shape, modes: VerifyModes) -> bo
 
 
 def _layout_position(expected: Shape, result: Shape) -> str:
-    """Returns the position of the first layout that differs, in shapes that are otherwise equal."""
+    """Returns the position of the first different layout, in shapes that differ only in layouts."""
     path = next((path for path, a, b in _leaf_pairs(expected, result) if a != b), None)
     indices: list[str] = []
     while path is not None and len(indices) < _SHOWN_PATH:
@@ -192,13 +193,13 @@ class ResultRules:
 
 
 # Findings of these rules mark the name and the shape; findings of other rules mark only the shape.
-_BLAMED_WITH_NAME = frozenset({"A006", "A016", "A019", "C003", "C011", "C014", "T009", "T024", "T095"})
+_CODES_MARKING_NAME = frozenset({"A006", "A016", "A019", "C003", "C011", "C014", "T009", "T024", "T095"})
 
 
 def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: Shape, modes: VerifyModes) -> None:
     """Raises Violation if the written result shape is not the expected one."""
     if ACCUMULATED in op.traits:
-        expected = _accumulated(expected, result)
+        expected = _with_result_type(expected, result)
     if expected is result:
         return
     if _agrees(op, expected, result, modes):
@@ -208,12 +209,12 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
     if compatible(expected, result):
         message = f"{where}the result of '{op.name}' must have the layout of {expected_text}, but {written} is written"
         raise Violation("L024", _layout_position(expected, result), message)
-    at = "result" if op.result_code in _BLAMED_WITH_NAME else "shape"
+    at = "result" if op.result_code in _CODES_MARKING_NAME else "shape"
     if where:
         raise Violation(op.result_code, at, f"{where}the result of '{op.name}' is {expected_text}, but {written} is written")
     inputs = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) <= _MAX_OPERANDS_SHOWN else ""
     hint = f"write {expected_text}" + (f", or {MIXED_PRECISION_HINT}" if arrays_compatible_up_to_precision(expected, result) else "")
-    raise Violation(op.result_code, at, f"'{op.name}'{inputs} gives {expected_text}, but {written} is written", hint)
+    raise Violation(op.result_code, at, f"'{op.name}'{inputs} returns {expected_text}, but {written} is written", hint)
 
 
 def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
@@ -237,7 +238,7 @@ def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
 def check_precision(op: OpDef, operands: Sequence[Shape], modes: VerifyModes) -> None:
     """Raises Violation for operands of different floating-point types.
 
-    Ops that only pass values on, or that accumulate in a type of their own, are exempt.
+    Ops that only forward values or that have a separate accumulation type are exempt.
     """
     if modes.allow_mixed_precision or len(operands) < 2 or MIXED_PRECISION in op.traits:
         return
@@ -247,7 +248,7 @@ def check_precision(op: OpDef, operands: Sequence[Shape], modes: VerifyModes) ->
             if leaf.element_type == seen or kind_of(leaf.element_type) != "float":
                 continue
             message = f"operands of '{op.name}' have the types {seen} and {leaf.element_type}"
-            require(not seen, "T085", "operands", message, f"convert one of them, or {MIXED_PRECISION_HINT}")
+            require(not seen, "T085", "operands", message, f"convert one operand, or {MIXED_PRECISION_HINT}")
             seen = leaf.element_type
 
 
@@ -256,13 +257,13 @@ def require_same_element_type(result: Shape, operand: Shape, opcode: str, modes:
     operand_type, written = operand.element_type, result.element_type
     agree = same_type_up_to_precision(operand_type, written) if modes.allow_mixed_precision else operand_type == written
     is_precision = same_type_up_to_precision(operand_type, written)
-    hint = f"add a convert, or {MIXED_PRECISION_HINT}" if is_precision else "convert changes values; bitcast-convert reinterprets bits"
+    hint = f"add a convert, or {MIXED_PRECISION_HINT}" if is_precision else "use convert to convert values, or bitcast-convert to reinterpret bits"
     require(agree, code, "shape", f"'{opcode}' keeps the element type {operand_type}, but {written} is written", hint)
 
 
-def _accumulated(inferred: Shape, result: Shape) -> Shape:
+def _with_result_type(inferred: Shape, result: Shape) -> Shape:
     """Returns the inferred shape with the element type of the result.
 
-    Products are accumulated in this type; XLA accepts any type.
+    Products are accumulated in the result type; XLA accepts any type.
     """
     return inferred.with_element_type(result.element_type) if result.is_array else inferred

@@ -141,7 +141,7 @@ def ragged_dot(
     require_arrays((lhs, rhs, group_sizes), "ragged-dot")
     numbers = DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims)
     numbers.check(lhs, rhs, "ragged-dot")
-    require(len(lhs_ragged_dims) == 1, "T087", "lhs_ragged_dims", f"'ragged-dot' needs one ragged dimension, got {len(lhs_ragged_dims)}")
+    require(len(lhs_ragged_dims) == 1, "T087", "lhs_ragged_dims", f"'ragged-dot' must have one ragged dimension, got {len(lhs_ragged_dims)}")
     ragged = lhs_ragged_dims[0]
     require_dimension(ragged, lhs.rank, "T087", "lhs_ragged_dims", "ragged-dot")
     _check_group_sizes(lhs, group_sizes, numbers, ragged)
@@ -155,7 +155,7 @@ def ragged_dot(
         message = f"rhs_group_dims must be empty if the ragged dimension is a {role} dimension, got {list(rhs_group_dims)}"
         require(not rhs_group_dims, "T087", "rhs_group_dims", message)
     else:
-        require(len(rhs_group_dims) == 1, "T087", "rhs_group_dims", f"'ragged-dot' needs one group dimension, got {len(rhs_group_dims)}")
+        require(len(rhs_group_dims) == 1, "T087", "rhs_group_dims", f"'ragged-dot' must have one group dimension, got {len(rhs_group_dims)}")
         size = rhs.dimensions[rhs_group_dims[0]]
         require(
             sizes_agree(groups, size),
@@ -172,8 +172,8 @@ def ragged_dot(
 def _check_group_sizes(lhs: Shape, group_sizes: Shape, numbers: DotDimensions, ragged: int) -> None:
     """Checks the shape of the group sizes.
 
-    The group sizes are a vector. If they depend on the indices of outer dimensions of lhs, there
-    is an array of such vectors, and the outer dimensions come first.
+    The group sizes are a vector, or an array of vectors if the sizes depend on the indices of outer
+    dimensions of lhs. These dimensions come first in the array.
     """
     require(group_sizes.rank > 0, "T087", "operand 2", "group sizes must not be a scalar")
     if group_sizes.rank == 1:
@@ -214,7 +214,7 @@ def _verify_scaled_dot(result: Shape, operands: tuple[Shape, ...], attributes: d
             message = f"dimension {number} of operand {k} has size {size}, which is not a multiple of the size of the scale's dimension, {blocks}"
             require(fits, "T088", at, message)
     contracted = len(numbers.lhs_contracting)
-    require(contracted == 1, "T088", "lhs_contracting_dims", f"'scaled-dot' needs one contracting dimension, got {contracted}")
+    require(contracted == 1, "T088", "lhs_contracting_dims", f"'scaled-dot' must have one contracting dimension, got {contracted}")
     return _dot_result("scaled-dot", operands[0], operands[1], numbers)
 
 
@@ -232,11 +232,11 @@ def scaled_dot(
     operand_precision: OperandPrecision = (),
     algorithm: PrecisionAlgorithm | None = None,
 ) -> Shape:
-    """Computes a dot of operands whose blocks (of equal size) are first multiplied by their scales.
+    """Computes a dot of operands whose equal-sized blocks are first multiplied by their scales.
 
     r = bf16[4,8] scaled-dot(f8e4m3fn[4,64] a, f8e4m3fn[8,64] b, f8e8m0fnu[4,2] s, f8e8m0fnu[8,2] t),
         lhs_contracting_dims={1}, rhs_contracting_dims={1}
     """
-    # XLA infers the shape from operands 0 and 2, as if the scale of lhs were rhs, so the shape is
-    # correct only by accident.
+    # XLA infers the shape from operands 0 and 2, as if the scale of lhs were rhs, so the inferred
+    # shape is correct only by accident.
     return _dot_result("scaled-dot", lhs, lhs_scale, DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims))

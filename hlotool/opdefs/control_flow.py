@@ -19,8 +19,8 @@ from hlotool.opdefs.inference import (
     bounds,
     count,
     is_scalar,
+    require_written_shape,
     with_bounds,
-    written_shape_needed,
 )
 from hlotool.opdefs.kinds import (
     ApiVersion,
@@ -75,10 +75,10 @@ def _require_arguments(operands: tuple[Shape, ...], called: ProgramShape, code: 
         # Messages about tuples are built only when they are needed, since loops carry thousands of
         # arrays.
         if not same_shape(operand, parameter, modes):
-            _refuse_argument(operand, parameter, code, k, f"parameter {k}")
+            _reject_argument(operand, parameter, code, k, f"parameter {k}")
 
 
-def _refuse_argument(operand: Shape, parameter: Shape, code: str, k: int, name: str) -> NoReturn:
+def _reject_argument(operand: Shape, parameter: Shape, code: str, k: int, name: str) -> NoReturn:
     where, expected, actual = difference(parameter, operand)
     if compatible(operand, parameter):
         message = f"{where}operand {k} has the layout of {actual}, but {where}{name} has the layout of {expected}"
@@ -97,7 +97,7 @@ def _check_composite(frontend_attributes: dict[str, str]) -> None:
         require(values["composite.attributes"], "C034", "is_composite", "frontend attribute composite.attributes is empty")
     version = values.get("composite.version")
     is_number = version is None or (version.isascii() and version.isdigit())
-    require(is_number, "C034", "is_composite", f"composite.version must be an integer of 0 or more, got '{version}'")
+    require(is_number, "C034", "is_composite", f"composite.version must be a non-negative integer, got '{version}'")
 
 
 @op(
@@ -114,10 +114,10 @@ def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) ->
     """
     parameters = to_apply.parameters
     fits = len(parameters) == len(operands)
-    require(fits, "C001", "operands", f"'call' needs {count(len(parameters), 'operand')} for the parameters of to_apply, got {len(operands)}")
+    require(fits, "C001", "operands", f"'call' must have {count(len(parameters), 'operand')} (one per parameter of to_apply), got {len(operands)}")
     for k, (operand, parameter) in enumerate(zip(operands, parameters, strict=True)):
         if not compatible(operand, parameter):
-            _refuse_argument(operand, parameter, "C002", k, f"parameter {k}")
+            _reject_argument(operand, parameter, "C002", k, f"parameter {k}")
     return to_apply.result
 
 
@@ -140,7 +140,7 @@ def _verify_while(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
 def _check_loop_parts(condition: ProgramShape, body: ProgramShape) -> None:
     for name, computation in (("condition", condition), ("body", body)):
         parameters = len(computation.parameters)
-        require(parameters == 1, "C004", name, f"the {name} of 'while' needs 1 parameter, got {parameters}")
+        require(parameters == 1, "C004", name, f"the {name} of 'while' must have 1 parameter, got {parameters}")
     verdict = condition.result
     if not compatible(verdict, array_shape("pred")):
         raise Violation("C007", "root of condition", f"the condition of 'while' must return pred[], got {verdict.text_without_layout}")
@@ -188,9 +188,8 @@ def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
 
 def _check_branches(branches: int, operands: int) -> None:
     """Checks that there is at least one branch, and an operand for each branch."""
-    require(branches, "C009", "branch_computations", "'conditional' needs at least 1 branch")
-    needed = "1 branch needs" if branches == 1 else f"{branches} branches need"
-    message = f"{needed} {branches + 1} operands (the selector and one per branch), got {operands}"
+    require(branches, "C009", "branch_computations", "'conditional' must have at least 1 branch")
+    message = f"'conditional' must have {branches + 1} operands (the selector and one per branch), got {operands}"
     require(operands == branches + 1, "C009", "operands", message)
 
 
@@ -198,7 +197,7 @@ def _verify_conditional(result: Shape, operands: tuple[Shape, ...], attributes: 
     branches = attributes["branch_computations"] or (attributes["true_computation"], attributes["false_computation"])
     for k, (branch, operand) in enumerate(zip(branches, operands[1:], strict=True)):
         if not same_shape(branch.parameters[0], operand, modes):
-            _refuse_argument(operand, branch.parameters[0], "C010", k + 1, f"the parameter of branch {k}")
+            _reject_argument(operand, branch.parameters[0], "C010", k + 1, f"the parameter of branch {k}")
     for k, branch in enumerate(branches[1:], 1) if modes.layout_sensitive else ():
         # Inference returns the result of branch 0.
         if compatible(branch.result, result) and branch.result != result:
@@ -234,29 +233,29 @@ def conditional(
     _check_branches(len(branches), len(operands) + 1)
     for k, (branch, operand) in enumerate(zip(branches, operands, strict=True)):
         parameters = branch.parameters
-        require(len(parameters) == 1, "C010", f"call of operand {k + 1}", f"branch {k} needs 1 parameter, got {len(parameters)}")
+        require(len(parameters) == 1, "C010", f"call of operand {k + 1}", f"branch {k} must have 1 parameter, got {len(parameters)}")
         if not compatible(parameters[0], operand):
-            _refuse_argument(operand, parameters[0], "C010", k + 1, f"the parameter of branch {k}")
+            _reject_argument(operand, parameters[0], "C010", k + 1, f"the parameter of branch {k}")
         if not compatible(branches[0].result, branch.result):
             where, first, other = difference(branches[0].result, branch.result)
             raise Violation("C011", "result", f"{where}the result of branch 0 is {first}, but the result of branch {k} is {other}")
-    return _dynamic_where_any([branch.result for branch in branches])
+    return _merge_dynamic([branch.result for branch in branches])
 
 
-def _dynamic_where_any(results: list[Shape]) -> Shape:
-    """Returns the first shape; dimensions are dynamic if they are dynamic in any shape."""
-    leaves = (_dynamic_where_any_leaf(same) for same in zip(*(result.leaves() for result in results), strict=True))
+def _merge_dynamic(results: list[Shape]) -> Shape:
+    """Returns the first shape; a dimension is dynamic if it is dynamic in any of the shapes."""
+    leaves = (_merge_dynamic_leaf(same) for same in zip(*(result.leaves() for result in results), strict=True))
     return _with_leaves(results[0], leaves)
 
 
-def _dynamic_where_any_leaf(leaves: tuple[Shape, ...]) -> Shape:
+def _merge_dynamic_leaf(leaves: tuple[Shape, ...]) -> Shape:
     columns = zip(*map(bounds, leaves), strict=True)
     merged = [(column[0][0], any(dynamic for _, dynamic in column)) for column in columns]
     return leaves[0] if merged == bounds(leaves[0]) else with_bounds(leaves[0], merged)
 
 
 def _with_leaves(shape: Shape, leaves: Iterator[Shape]) -> Shape:
-    """Returns a shape with the same nesting but the given leaves, in order."""
+    """Returns the shape with its leaves replaced, in order."""
     if not shape.is_tuple:
         return next(leaves)
     # Uses an explicit stack, since shapes may be nested more deeply than Python can recurse.
@@ -278,7 +277,7 @@ def _with_leaves(shape: Shape, leaves: Iterator[Shape]) -> Shape:
 def _verify_fusion(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     called: ProgramShape = attributes["calls"]
     parameters = len(called.parameters)
-    message = f"'fusion' needs {count(parameters, 'operand')} for the parameters of its computation, got {len(operands)}"
+    message = f"'fusion' must have at least {count(parameters, 'operand')} (one per parameter of its computation), got {len(operands)}"
     # Compilers may leave surplus operands; a verifier rule reports them.
     require(parameters <= len(operands), "C012", "operands", message)
     _require_arguments(operands[:parameters], called, "C013", modes)
@@ -335,7 +334,7 @@ def fusion(*operands: Shape, kind: FusionKind, output_to_operand_aliasing: Outpu
 
     r = f32[4] fusion(f32[4] x, f32[4] y), kind=kLoop, calls=fused
     """
-    written_shape_needed("fusion")
+    require_written_shape("fusion")
 
 
 def _custom_call_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -343,7 +342,7 @@ def _custom_call_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
     if constraints is None:
         return
     if len(constraints) != len(operands):
-        message = f"operand_layout_constraints needs {count(len(operands), 'shape')} (one per operand), got {len(constraints)}"
+        message = f"operand_layout_constraints must have {count(len(operands), 'shape')} (one per operand), got {len(constraints)}"
         raise Violation("L020", "operand_layout_constraints", message)
     for k, (constraint, operand) in enumerate(zip(constraints, operands, strict=True)):
         if not compatible(constraint, operand):
@@ -386,21 +385,21 @@ def custom_call(
     called_computations: Computations = (),
     to_apply: Computation | None = None,
 ) -> Shape:
-    """Calls a function outside of HLO by name.
+    """Calls an external function by name.
 
     `to_apply` is another way to write a single called computation, and overrides
     `called_computations`. With operand_layout_constraints, XLA drops both attributes.
 
         r = f32[4] custom-call(f32[4] x), custom_call_target="f"
     """
-    written_shape_needed("custom-call")
+    require_written_shape("custom-call")
 
 
 def _async_shape_rule(opcode: str) -> ParsedCheck:
     def rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
         if result is not None and not _is_in_flight(result):
             message = f"the shape of '{opcode}' must be ((operands...), result, ...), got {result.text_without_layout}"
-            raise Violation("A004", "shape", message, "for example ((f32[4]), f32[4], u32[])")
+            raise Violation("A004", "shape", message, "write, for example, ((f32[4]), f32[4], u32[])")
 
     return rule
 
@@ -469,7 +468,7 @@ def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: 
     check_parsed=_async_shape_rule("async-start"),
     verify=_verify_async_start,
     traits=(MIXED_PRECISION, RUNS_COMPUTATIONS, FORWARDS, HOLDS_BUFFERS),
-    operands_at=0,
+    operands_index=0,
 )
 def async_start(*operands: Shape, async_execution_thread: Text = "main", output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Starts a computation on another thread; returns the operands, the future result and contexts.
@@ -480,7 +479,7 @@ def async_start(*operands: Shape, async_execution_thread: Text = "main", output_
         s = ((f32[4]), f32[4], u32[]) async-start(f32[4] x), calls=f
         t = ((), (), u32[]) async-start(), calls=f
     """
-    written_shape_needed("async-start")
+    require_written_shape("async-start")
 
 
 def _verify_async_update(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -509,7 +508,9 @@ def _verify_async_update(result: Shape, operands: tuple[Shape, ...], attributes:
     pairs = attributes["output_to_operand_aliasing"]
     for number, pair in enumerate(pairs):
         at = f"output_to_operand_aliasing[{number}][parentheses]"
-        require(pair.number == 0, "A031", at, f"operand {pair.number} is not the operation that the update continues, which is operand 0")
+        require(
+            pair.number == 0, "A031", at, f"the alias must refer to operand 0, the operation that the update continues, not to operand {pair.number}"
+        )
         require(pair.index[:1] == (_CONTEXT,), "A031", at, f"operand index {_text(pair.index)} is not in the context, which begins at {{{_CONTEXT}}}")
         inside = pair.output_index[:1] == (_CONTEXT,)
         require(inside, "A031", at, f"output index {_text(pair.output_index)} is not in the context, which begins at {{{_CONTEXT}}}")
@@ -535,19 +536,19 @@ def async_update(
 ) -> Shape:
     """Continues an asynchronous operation.
 
-    It may add operands and parts of the result that the async-start left out. The computation runs
-    as soon as it has all operands and its result is in the shape, but no later than the async-done.
-    Operands are passed in the order of the parameters. Aliases connect only contexts. `calls` and
-    the thread only repeat the values from the start.
+    The update may add operands and parts of the result that the async-start left out. The
+    computation runs as soon as it has all operands and its result is in the shape, but no later
+    than the async-done. Operands are passed in the order of the parameters. Aliases connect only
+    contexts. `calls` and the thread only repeat the values from the start.
 
         u = ((f32[4]), f32[4], u32[]) async-update(((f32[4]), f32[4], u32[]) s)
         v = ((f32[4], f32[2]), f32[4], u32[]) async-update(((f32[4]), (), u32[]) t, f32[2] y)
     """
-    written_shape_needed("async-update")
+    require_written_shape("async-update")
 
 
 def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # The rules for asynchronous chains report a done that does not follow a start. A wrong result
+    # The rules for asynchronous chains report a done whose operand is not a start. A wrong result
     # of the start is reported at the start.
     called: ProgramShape | None = attributes["calls"]
     if called is None or not _is_in_flight(operands[0]):
@@ -561,7 +562,7 @@ def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: d
     result_code="A006",
     traits=(MIXED_PRECISION, LAYOUT_KEPT, FORWARDS, HOLDS_BUFFERS),
     done_of="async-start",
-    gives=1,
+    returned_index=1,
 )
 def async_done(previous: Shape, *, async_execution_thread: Text | None = None, calls: ContinuedComputation | None = None) -> Shape:
     """Waits for an asynchronous operation and returns its result.
@@ -570,4 +571,4 @@ def async_done(previous: Shape, *, async_execution_thread: Text | None = None, c
 
         r = f32[4] async-done(((f32[4]), f32[4], u32[]) s)
     """
-    written_shape_needed("async-done")
+    require_written_shape("async-done")

@@ -51,7 +51,7 @@ def _work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, A
 
 
 def _products(source: int, result: int, window: WindowDimension) -> int:
-    """Returns how many pairs of a result index and a window index select a source element."""
+    """Returns the number of pairs of result and window indices that select a source element."""
     dilation, last = window.base_dilation, (source - 1) * window.base_dilation
     if window.size > _MAX_WINDOW_SIZE:
         return window.size * max(0, result)
@@ -60,7 +60,7 @@ def _products(source: int, result: int, window: WindowDimension) -> int:
 
 
 def _multiples(start: int, step: int, count: int, divisor: int, last: int) -> int:
-    """Returns how many of the `count` numbers start, start + step, ... hit source elements.
+    """Returns how many of the `count` numbers start, start + step, ... are at source elements.
 
     The source elements are at the multiples of `divisor` from 0 to `last`.
     """
@@ -132,7 +132,7 @@ def _check_labels(lhs: Shape, rhs: Shape, labels: DimLabels, window: Window) -> 
     require(same_count, "T050", "dim_labels", f"the three parts of {labels.text} have different numbers of spatial dimensions")
     require(len(window) == spatial, "T053", "window", f"window has {count(len(window), 'dimension')}, but dim_labels have {spatial}")
     for at, shape in (("operand 0", lhs), ("operand 1", rhs)):
-        require(shape.rank == spatial + 2, "T050", at, f"dim_labels {labels.text} need rank {spatial + 2}, got {shape.text_without_layout}")
+        require(shape.rank == spatial + 2, "T050", at, f"dim_labels {labels.text} require rank {spatial + 2}, got {shape.text_without_layout}")
     for part, dimensions in (
         ("lhs", (labels.input_batch, labels.input_feature, *labels.input_spatial)),
         ("kernel", (labels.kernel_input_feature, labels.kernel_output_feature, *labels.kernel_spatial)),
@@ -167,7 +167,7 @@ def _check_features(
     if sparsity_config is not None and sparsity_config.rhs is not None:
         kept = sparsity_config.rhs.sparsity
         require(len(kept) == 2 and kept[0] == 1, "T051", "sparsity_config", "only 1xN sparsity of the kernel is supported")
-        require(kernel_features != UNBOUNDED, "T051", "operand 1", "a sparse kernel needs a bounded input feature dimension")
+        require(kernel_features != UNBOUNDED, "T051", "operand 1", "the input feature dimension of a sparse kernel must be bounded")
         kernel_features *= kept[1]
     # XLA compares feature dimensions by value even if they are unbounded. So an unbounded dimension
     # fits only another unbounded dimension, and only without groups.

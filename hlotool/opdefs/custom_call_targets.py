@@ -1,4 +1,4 @@
-"""The operands, results and aliases of the custom-call targets that are known to XLA itself.
+"""Constraints on operands, results and aliases of the custom-call targets that XLA itself defines.
 
 The opcode custom-call is defined in `opdefs.control_flow`.
 """
@@ -45,23 +45,23 @@ def check_buffers(target: str, result: Shape, operands: tuple[Shape, ...], pairs
             continue
         for path in buffer_paths(operand):
             outputs = sum(pair.number == k and pair.index == path for pair in pairs)
-            message = f"the buffer in operand {k}, {operand.text_without_layout}, must be aliased by 1 output, got {outputs}"
-            require(outputs == 1, "T102" if outputs else "T101", f"operand {k}", message, "name it in output_to_operand_aliasing")
-    if target in _BUFFER_MAKERS or not holds_buffers(result):
+            message = f"the buffer in operand {k}, {operand.text_without_layout}, must be aliased by exactly one output, got {outputs}"
+            require(outputs == 1, "T102" if outputs else "T101", f"operand {k}", message, "list the buffer once in output_to_operand_aliasing")
+    if target in _BUFFER_CREATORS or not holds_buffers(result):
         return
     aliased = {pair.output_index for pair in pairs}
     for path in buffer_paths(result):
         where = f"element {{{','.join(map(str, path))}}} of the result" if path else "the result"
-        require(path in aliased, "T101", "shape", f"{where} is a buffer, but aliases no operand", "name the operand in output_to_operand_aliasing")
+        require(path in aliased, "T101", "shape", f"{where} is a buffer, but does not alias an operand", "add an alias to output_to_operand_aliasing")
 
 
 def _check_seed(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
     require(not operands, "C041", "operands", f"GetRngSeed takes no operands, got {len(operands)}")
     fits = is_scalar(result) and result.element_type == "u64"
-    require(fits, "C041", "shape", f"GetRngSeed gives u64[], but {result.text_without_layout} is written")
+    require(fits, "C041", "shape", f"GetRngSeed returns u64[], but {result.text_without_layout} is written")
 
 
-def _converts(target: str, source: str, product: str) -> TargetCheck:
+def _conversion_check(target: str, source: str, product: str) -> TargetCheck:
     """Returns the check for calls that convert between an array and a buffer in the same memory.
 
     If `source` is empty, the calls have no operand.
@@ -72,9 +72,9 @@ def _converts(target: str, source: str, product: str) -> TargetCheck:
         require(len(operands) == arity, "T103", "operands", f"{target} takes {count(arity, 'operand')}, got {len(operands)}")
         for operand in operands:
             require(_form(operand) == source, "T103", "operand 0", f"{target} takes {source}, got {operand.text_without_layout}")
-        require(_form(result) == product, "T103", "shape", f"{target} gives {product}, but {result.text_without_layout} is written")
+        require(_form(result) == product, "T103", "shape", f"{target} returns {product}, but {result.text_without_layout} is written")
         aliased = len(pairs) == arity and all(not pair.output_index and not pair.index for pair in pairs)
-        require(aliased, "T103", "custom_call_target", f"{target} needs {_ALIASES if arity else 'no output_to_operand_aliasing'}")
+        require(aliased, "T103", "custom_call_target", f"{target} {f'requires {_ALIASES}' if arity else 'must not have output_to_operand_aliasing'}")
 
     return check
 
@@ -85,13 +85,13 @@ def _form(shape: Shape) -> str:
 
 _TARGETS: dict[str, TargetCheck] = {
     "GetRngSeed": _check_seed,
-    "Pin": _converts("Pin", "an array", "a buffer"),
-    "Unpin": _converts("Unpin", "a buffer", "an array"),
-    "CreateBuffer": _converts("CreateBuffer", "", "a buffer"),
+    "Pin": _conversion_check("Pin", "an array", "a buffer"),
+    "Unpin": _conversion_check("Unpin", "a buffer", "an array"),
+    "CreateBuffer": _conversion_check("CreateBuffer", "", "a buffer"),
 }
 
 
-_BUFFER_MAKERS = frozenset({"Pin", "CreateBuffer"})
+_BUFFER_CREATORS = frozenset({"Pin", "CreateBuffer"})
 
 BUFFER_CONVERTERS = frozenset({"Pin", "Unpin"})
 """The targets that return the operand's memory as an array instead of a buffer, or vice versa."""

@@ -23,9 +23,9 @@ from hlotool.opdefs.inference import (
     require_array,
     require_arrays,
     require_kind,
+    require_written_shape,
     same_type_up_to_precision,
     with_bounds,
-    written_shape_needed,
 )
 from hlotool.opdefs.kinds import (
     ComparisonDirection,
@@ -50,17 +50,17 @@ _NUMERIC = ("signed", "unsigned", "float", "complex")
 _ANY = ("pred", "signed", "unsigned", "float", "complex")
 
 _CODES = {_FLOAT: "T005", _FLOAT_OR_COMPLEX: "T005", _INTEGRAL: "T006", _LOGICAL: "T007", _SIGNED: "T008", _NUMERIC: "T008", _ANY: "T002"}
-"""The code to report for operands whose kind is not in the tuple."""
+"""For each tuple of kinds, the code to report for operands of any other kind."""
 
 
 # One operand
 
 
 class UnaryRow(Record):
-    """An opcode whose result has the shape of its operand.
+    """The definition of an opcode with one operand, whose result has the operand's dimensions.
 
     `kinds` lists the kinds of element types that inference accepts. With `accuracy`, the opcode has
-    the attribute result_accuracy. With `to_component`, the results for complex operands are real.
+    the attribute result_accuracy. With `to_component`, the result for a complex operand is real.
     """
 
     name: str
@@ -75,7 +75,7 @@ UNARY: tuple[UnaryRow, ...] = (
     UnaryRow(
         "abs",
         _SIGNED,
-        "Absolute value; the magnitude of a complex number. The smallest integer is unchanged.",
+        "Absolute value; for complex numbers, the magnitude. The smallest signed integer is unchanged.",
         to_component=True,
         traits=(IDEMPOTENT,),
     ),
@@ -104,7 +104,7 @@ UNARY: tuple[UnaryRow, ...] = (
     UnaryRow("round-nearest-afz", _FLOAT, "Nearest integer, ties away from zero.", traits=(IDEMPOTENT,)),
     UnaryRow("round-nearest-even", _FLOAT, "Nearest integer, ties to even.", traits=(IDEMPOTENT,)),
     UnaryRow("rsqrt", _FLOAT_OR_COMPLEX, "1 divided by the square root.", accuracy=True),
-    UnaryRow("sign", _SIGNED, "-1, 0 or 1; x / |x| for complex numbers. Keeps NaN and the sign of zero.", traits=(IDEMPOTENT,)),
+    UnaryRow("sign", _SIGNED, "Sign: -1, 0 or 1; for complex numbers, x / |x|. NaN and signed zeros are unchanged.", traits=(IDEMPOTENT,)),
     UnaryRow("sine", _FLOAT_OR_COMPLEX, "Sine of an angle in radians.", accuracy=True),
     UnaryRow("sinh", _FLOAT_OR_COMPLEX, "Hyperbolic sine.", accuracy=True),
     UnaryRow("sqrt", _FLOAT_OR_COMPLEX, "Square root.", accuracy=True),
@@ -163,7 +163,7 @@ def is_finite(operand: Shape) -> Shape:
 
 
 class BinaryRow(Record):
-    """An opcode whose two operands and result have the same shape.
+    """The definition of an opcode whose two operands and result have the same shape.
 
     `kinds` has the same meaning as in `UnaryRow`. `strict_kinds` lists the kinds that the verifier
     accepts, or is empty if it accepts all of `kinds`.
@@ -177,17 +177,17 @@ class BinaryRow(Record):
     algebra: Algebra = NO_ALGEBRA
 
 
-_CHOICE = (COMMUTATIVE, ASSOCIATIVE, IDEMPOTENT)
+_SEMILATTICE = (COMMUTATIVE, ASSOCIATIVE, IDEMPOTENT)
 
 
-def _zero_of_integers(row: ElementType) -> Number | None:
+def _integer_zero(row: ElementType) -> Number | None:
     return 0 if row.is_integral else None
 
 
 def _greatest_integer(row: ElementType) -> Number | None:
-    """Returns the absorbing element of a maximum: the largest integer, or true for pred.
+    """Returns the absorbing element of a maximum, which is the largest integer.
 
-    Floats have no absorbing element, since the maximum of inf and NaN is NaN.
+    Returns None for floats, since the maximum of inf and NaN is NaN.
     """
     return greatest(row) if row.kind != "float" else None
 
@@ -200,48 +200,48 @@ BINARY: tuple[BinaryRow, ...] = (
     BinaryRow(
         "add",
         _ANY,
-        "Sum; integers wrap around, and for pred it is a logical or.",
+        "Sum; integers wrap around; for pred, a logical or.",
         traits=(COMMUTATIVE, ASSOCIATIVE),
         algebra=Algebra(value(0, -0.0), on_pred="or"),
     ),
-    BinaryRow("and", _LOGICAL, "Conjunction: logical for pred, bitwise for integers.", traits=_CHOICE, algebra=Algebra(ones, zero)),
+    BinaryRow("and", _LOGICAL, "Conjunction: logical for pred, bitwise for integers.", traits=_SEMILATTICE, algebra=Algebra(ones, zero)),
     BinaryRow("atan2", _FLOAT_OR_COMPLEX, "Angle of the point with y coordinate lhs and x coordinate rhs.", traits=(TRANSCENDENTAL,)),
     BinaryRow(
         "divide",
         _NUMERIC,
-        "Quotient, truncated toward zero for integers; dividing an integer by 0 gives -1 (all bits set).",
+        "Quotient, truncated toward zero for integers; an integer divided by 0 is -1 (all bits set).",
         algebra=Algebra(value(1, 1.0)),
     ),
     BinaryRow(
         "maximum",
         _ANY,
         "The larger of the two operands; NaN if either is NaN.",
-        traits=(*_CHOICE, MOVES),
+        traits=(*_SEMILATTICE, MOVES),
         algebra=Algebra(least, _greatest_integer, on_pred="or"),
     ),
     BinaryRow(
         "minimum",
         _ANY,
         "The smaller of the two operands; NaN if either is NaN.",
-        traits=(*_CHOICE, MOVES),
+        traits=(*_SEMILATTICE, MOVES),
         algebra=Algebra(greatest, _least_integer, on_pred="and"),
     ),
-    BinaryRow("mulhi", _ANY, "The upper half of the product of two integers.", traits=(COMMUTATIVE,), algebra=Algebra(absorbing=_zero_of_integers)),
+    BinaryRow("mulhi", _ANY, "The upper half of the product of two integers.", traits=(COMMUTATIVE,), algebra=Algebra(absorbing=_integer_zero)),
     BinaryRow(
         "multiply",
         _ANY,
-        "Product; integers wrap around, and for pred it is a logical and.",
+        "Product; integers wrap around; for pred, a logical and.",
         traits=(COMMUTATIVE, ASSOCIATIVE),
         algebra=Algebra(value(1, 1.0), zero, on_pred="and"),
     ),
-    BinaryRow("or", _LOGICAL, "Disjunction: logical for pred, bitwise for integers.", traits=_CHOICE, algebra=Algebra(zero, ones)),
+    BinaryRow("or", _LOGICAL, "Disjunction: logical for pred, bitwise for integers.", traits=_SEMILATTICE, algebra=Algebra(zero, ones)),
     BinaryRow(
         "power",
         _NUMERIC,
         "lhs to the power of rhs; integers wrap around.\n\n"
         "XLA:CPU uses only the lowest six bits of an integer exponent. It reads exponents as signed numbers, even in unsigned types, and negative "
-        "powers are 0 unless lhs is 1 or -1. hlotool does the same. XLA's constant folding uses all bits, so the two agree only for exponents from "
-        "0 to 63.",
+        "powers are 0 unless lhs is 1 or -1. hlotool does the same. XLA's constant folding uses all bits, so it agrees with XLA:CPU only for "
+        "exponents from 0 to 63.",
         traits=(TRANSCENDENTAL,),
         algebra=Algebra(value(1, 1.0)),
     ),
@@ -261,7 +261,7 @@ BINARY: tuple[BinaryRow, ...] = (
     BinaryRow(
         "shift-right-arithmetic",
         _NUMERIC,
-        "lhs shifted right by rhs bits, filled with copies of its top bit; these fill all bits if rhs is at least the width of the type.",
+        "lhs shifted right by rhs bits, filled with copies of its top bit; if rhs is at least the width of the type, all bits are such copies.",
         strict_kinds=_INTEGRAL,
         algebra=Algebra(zero, zero),
     ),
@@ -291,8 +291,8 @@ numbers for maxima.
 _NO_BROADCAST = "HLO never broadcasts implicitly; add a broadcast"
 
 
-def _merged_bound(a: Bound, b: Bound, opcode: str, texts: str) -> Bound:
-    """Returns one dimension of the result; dimensions of size 1 may be repeated."""
+def _merge_bounds(a: Bound, b: Bound, opcode: str, texts: str) -> Bound:
+    """Returns one dimension of the result; size 1 is replaced by the size of the other operand."""
     if a[0] == b[0] != 1:
         return a[0], a[1] or b[1]
     # A size of 1, dynamic or not, is replaced by any other size, and an unbounded size by any
@@ -305,7 +305,7 @@ def _merged_bound(a: Bound, b: Bound, opcode: str, texts: str) -> Bound:
 
 
 def _binary_shape(opcode: str, lhs: Shape, rhs: Shape) -> Shape:
-    """Returns the shape of an elementwise result.
+    """Returns the result shape of an elementwise opcode with two operands.
 
     One operand may be a scalar. Otherwise, the sizes in each dimension must be equal, or one of
     them must be 1.
@@ -322,7 +322,7 @@ def _binary_shape(opcode: str, lhs: Shape, rhs: Shape) -> Shape:
         # The layout of the first operand is kept only in this case.
         marks = tuple(a or b for (_, a), (_, b) in zip(bounds(lhs), bounds(rhs), strict=True))
         return with_bounds(change_element_type(lhs, element_type), list(zip(lhs.dimensions, marks, strict=True)))
-    return new_array(element_type, [_merged_bound(a, b, opcode, texts) for a, b in zip(bounds(lhs), bounds(rhs), strict=True)], opcode)
+    return new_array(element_type, [_merge_bounds(a, b, opcode, texts) for a, b in zip(bounds(lhs), bounds(rhs), strict=True)], opcode)
 
 
 def _require_operands(opcode: str, lhs: Shape, rhs: Shape, kinds: tuple[str, ...]) -> None:
@@ -333,7 +333,7 @@ def _require_operands(opcode: str, lhs: Shape, rhs: Shape, kinds: tuple[str, ...
 def _same_sizes(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     """Raises Violation for operands of different sizes.
 
-    Inference accepts scalars and sizes of 1, for compatibility with old HLO builders.
+    Inference also accepts scalars and dimensions of size 1, as old HLO builders create them.
     """
     lhs, rhs = operands
     if dimensions_agree(lhs.dimensions, rhs.dimensions):
@@ -369,7 +369,7 @@ def complex_(lhs: Shape, rhs: Shape) -> Shape:
     """
     require_arrays((lhs, rhs), "complex")
     known = lhs.element_type == rhs.element_type and lhs.element_type in ("f32", "f64")
-    require(known, "T012", "operands", f"'complex' needs f32 or f64 parts of the same type, got {lhs.element_type} and {rhs.element_type}")
+    require(known, "T012", "operands", f"operands of 'complex' must both be f32 or both f64, got {lhs.element_type} and {rhs.element_type}")
     shape = _binary_shape("complex", lhs, rhs)
     return change_element_type(shape, "c64" if lhs.element_type == "f32" else "c128")
 
@@ -405,7 +405,8 @@ def _verify_compare(result: Shape, operands: tuple[Shape, ...], attributes: dict
     default = default_comparison_type(operands[0])
     allowed = _COMPARISON_TYPES.get(default or "", (default,))
     written = attributes["type"] or default
-    require(written in allowed, "T010", "type", f"'compare' of {element_type} needs type={default}, got {written}", "leave it out to get the default")
+    message = f"type of 'compare' must be {' or '.join(map(str, allowed))} for {element_type}, got {written}"
+    require(written in allowed, "T010", "type", message, f"leave out `type` for the default, {default}")
 
 
 @op(
@@ -445,7 +446,7 @@ def stochastic_convert(operand: Shape, random: Shape) -> Shape:
 
     r = s8[4] stochastic-convert(x, bits)
     """
-    written_shape_needed("stochastic-convert")
+    require_written_shape("stochastic-convert")
 
 
 # Three operands
@@ -473,7 +474,12 @@ def select(pred: Shape, on_true: Shape, on_false: Shape) -> Shape:
     require(pred.element_type == "pred", "T013", "operands", f"operand 0 of 'select' must be pred, got {pred.text_without_layout}")
     whole = on_true if not pred.dimensions else pred
     fits = whole is on_true or dimensions_agree(pred.dimensions, on_true.dimensions)
-    require(fits, "T013", "operands", f"'select' cannot choose elements of {on_true.text_without_layout} by {pred.text_without_layout}")
+    require(
+        fits,
+        "T013",
+        "operands",
+        f"operand 0 of 'select' must be pred[] or have the dimensions of {on_true.text_without_layout}, got {pred.text_without_layout}",
+    )
     element_type = higher_precision(on_true.element_type, on_false.element_type, "select")
     triples = zip(bounds(whole), bounds(on_true), bounds(on_false), strict=True)
     merged = [_select_bound(*triple) for triple in triples]
@@ -493,11 +499,15 @@ def clamp(minimum: Shape, operand: Shape, maximum: Shape) -> Shape:
     require_arrays(operands, "clamp")
     for k in (0, 2):
         agree = same_type_up_to_precision(operands[k].element_type, operand.element_type)
-        require(agree, "T015", "operands", f"'clamp' cannot limit {operand.element_type} by a bound of type {operands[k].element_type}")
+        require(agree, "T015", "operands", f"'clamp' cannot limit {operand.element_type} with a bound of type {operands[k].element_type}")
         fits = is_scalar(operands[k]) or dimensions_agree(operands[k].dimensions, operand.dimensions)
-        require(fits, "T015", "operands", f"'clamp' cannot limit {operand.text_without_layout} by {operands[k].text_without_layout}")
+        require(
+            fits, "T015", "operands", f"'clamp' cannot limit {operand.text_without_layout} with a bound of shape {operands[k].text_without_layout}"
+        )
     fits = is_scalar(minimum) or is_scalar(maximum) or dimensions_agree(minimum.dimensions, maximum.dimensions)
-    require(fits, "T015", "operands", f"'clamp' cannot limit by both {minimum.text_without_layout} and {maximum.text_without_layout}")
+    require(
+        fits, "T015", "operands", f"the bounds of 'clamp' have different dimensions: {minimum.text_without_layout} and {maximum.text_without_layout}"
+    )
     return operand
 
 
@@ -517,7 +527,7 @@ def convert(operand: Shape) -> Shape:
 
     r = s32[4] convert(x)
     """
-    written_shape_needed("convert")
+    require_written_shape("convert")
 
 
 def _verify_bitcast_convert(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
@@ -534,7 +544,7 @@ def _verify_bitcast_convert(result: Shape, operands: tuple[Shape, ...], attribut
         sizes.append((ratio, False))
     elif widths[0] < widths[1]:
         fits = bool(sizes) and sizes[-1][0] in (ratio, UNBOUNDED)
-        require(fits, "T043", "shape", f"{operand.text_without_layout} needs a last dimension of size {ratio} to be reinterpreted as {new}")
+        require(fits, "T043", "shape", f"the last dimension of {operand.text_without_layout} must have size {ratio} to be reinterpreted as {new}")
         sizes.pop()
     return new_array(new, sizes, "bitcast-convert")
 
@@ -547,7 +557,7 @@ def bitcast_convert(operand: Shape) -> Shape:
 
         r = u32[4] bitcast-convert(x)
     """
-    written_shape_needed("bitcast-convert")
+    require_written_shape("bitcast-convert")
 
 
 def _verify_reduce_precision(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
@@ -564,4 +574,4 @@ def reduce_precision(operand: Shape, *, exponent_bits: Int32, mantissa_bits: Int
 
     r = f32[4] reduce-precision(x), exponent_bits=5, mantissa_bits=10
     """
-    written_shape_needed("reduce-precision")
+    require_written_shape("reduce-precision")

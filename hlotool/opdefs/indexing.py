@@ -30,9 +30,9 @@ from hlotool.opdefs.inference import (
     require_distinct_dimensions,
     require_kind,
     require_reducer,
+    require_written_shape,
     same_type_up_to_precision,
     sizes_agree,
-    written_shape_needed,
 )
 from hlotool.opdefs.inference import count as counted
 from hlotool.opdefs.kinds import (
@@ -119,7 +119,7 @@ def gather(
 ) -> Shape:
     """Gathers slices of the same size from the operand.
 
-    Index vectors give the starts of the slices. Starts are clamped so that the slices are in
+    Index vectors contain the starts of the slices. Starts are clamped so that the slices are in
     bounds.
 
         r = f32[2,3] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}
@@ -137,16 +137,16 @@ def gather(
     shown = len(offset_dims) + len(dropped)
     sizes_shown = counted(len(slice_sizes), "slice size")
     message = f"'gather' from rank {operand.rank} has {sizes_shown}, and a total of {shown} offset, collapsed and batching dimensions"
-    require(fits, "T063", "slice_sizes", message, "each operand dimension needs a slice size, and is an offset, a collapsed or a batching dimension")
+    require(fits, "T063", "slice_sizes", message, "each operand dimension must have a slice size and be an offset, collapsed or batching dimension")
     _check_slice_sizes(operand, slice_sizes, sorted(dropped))
     sizes = zip(slice_sizes, bounds(operand), strict=True)
     # A dynamic dimension remains dynamic if the slice covers it completely.
     window = [(size, dynamic and size == bound) for k, (size, (bound, dynamic)) in enumerate(sizes) if k not in dropped]
     batch = [bound for k, bound in enumerate(indices) if k != index_vector_dim]
-    return new_array(operand.element_type, _interleaved(rank, offset_dims, window, batch), "gather")
+    return new_array(operand.element_type, _interleave(rank, offset_dims, window, batch), "gather")
 
 
-def _interleaved(rank: int, window_dims: Dims, window: Sequence[Bound], batch: Sequence[Bound]) -> list[Bound]:
+def _interleave(rank: int, window_dims: Dims, window: Sequence[Bound], batch: Sequence[Bound]) -> list[Bound]:
     """Returns the dimensions of the result.
 
     The window dimensions are at the positions in `window_dims`. The batch dimensions fill all other
@@ -158,7 +158,7 @@ def _interleaved(rank: int, window_dims: Dims, window: Sequence[Bound], batch: S
 
 def _check_scatter(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     odd = len(operands) % 2 == 1
-    require(odd, "S013", "operands", f"'scatter' takes n operands, the indices and n updates, got {len(operands)}")
+    require(odd, "S013", "operands", f"'scatter' takes n operands, the indices and n updates, got {counted(len(operands), 'operand')}")
 
 
 def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Sequence[Bound], window_dims: Dims, index_vector_dim: int) -> None:
@@ -225,7 +225,9 @@ def scatter(
         _check_batching("scatter", names, (input_batching_dims, scatter_indices_batching_dims), operand, indices)
         dropped = {*inserted_window_dims, *input_batching_dims}
         whole = len(update_window_dims) + len(inserted_window_dims) + len(input_batching_dims) == operand.rank
-        require(whole, "T065", "update_window_dims", f"each dimension of {operand.text_without_layout} must be windowed, inserted or batching")
+        require(
+            whole, "T065", "update_window_dims", f"each dimension of {operand.text_without_layout} must be a window, inserted or batching dimension"
+        )
         _check_index_map("scatter", "scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, operand.rank, indices[index_vector_dim])
         limits = [size for k, size in enumerate(operand.dimensions) if k not in dropped]
         _check_updates(at, update, limits, indices, update_window_dims, index_vector_dim)
@@ -250,7 +252,7 @@ def _check_start_indices(opcode: str, operands: tuple[Shape, ...], fixed: int) -
         if bare(operands[fixed]).rank == 1:
             return
     rank = array_operand(operands[0], "operand 0", opcode).rank
-    message = f"'{opcode}' needs {rank} start {'index' if rank == 1 else 'indices'} (one per dimension), got {indices}"
+    message = f"'{opcode}' must have {rank} start {'index' if rank == 1 else 'indices'} (one per dimension), got {indices}"
     require(indices == rank, "T028", "operands", message)
 
 
@@ -267,7 +269,7 @@ def _check_index_types(opcode: str, operands: tuple[Shape, ...], fixed: int) -> 
     for k, start in enumerate(starts, fixed):
         at = f"operand {k}"
         require_array(start, at, opcode)
-        require(kind_of(start.element_type) in _INTEGRAL, "T029", at, f"start index must be an integer, got {start.text_without_layout}")
+        require(kind_of(start.element_type) in _INTEGRAL, "T029", at, f"a start index must be an integer, got {start.text_without_layout}")
         same = start.element_type == starts[0].element_type
         require(same, "T029", at, f"start indices must have the same type, got {starts[0].element_type} and {start.element_type}")
     if len(starts) == 1 and starts[0].rank == 1:
@@ -276,7 +278,7 @@ def _check_index_types(opcode: str, operands: tuple[Shape, ...], fixed: int) -> 
         require(sizes_agree(size, rank), "T028", f"operand {fixed}", message)
         return
     for k, start in enumerate(starts, fixed):
-        require(not start.rank, "T029", f"operand {k}", f"start index must be a scalar, got {start.text_without_layout}")
+        require(not start.rank, "T029", f"operand {k}", f"a start index must be a scalar, got {start.text_without_layout}")
 
 
 def _verify_dynamic_slice(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
@@ -287,7 +289,7 @@ def _verify_dynamic_slice(result: Shape, operands: tuple[Shape, ...], attributes
         require_same_element_type(result, operand, "dynamic-slice", modes)
     at = "dynamic_slice_sizes value"
     require(
-        len(sizes) == operand.rank, "T030", at, f"dynamic_slice_sizes needs {counted(operand.rank, 'size')} (one per dimension), got {len(sizes)}"
+        len(sizes) == operand.rank, "T030", at, f"dynamic_slice_sizes must have {counted(operand.rank, 'size')} (one per dimension), got {len(sizes)}"
     )
     dimensions: list[Bound] = []
     for k, (size, (bound, dynamic)) in enumerate(zip(sizes, bounds(operand), strict=True)):
@@ -306,7 +308,7 @@ def dynamic_slice(*operands: Shape, dynamic_slice_sizes: Dims) -> Shape:
 
         r = f32[2] dynamic-slice(x, i), dynamic_slice_sizes={2}
     """
-    written_shape_needed("dynamic-slice")
+    require_written_shape("dynamic-slice")
 
 
 def _check_dynamic_update_slice(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -326,7 +328,7 @@ def _verify_update_slice(result: Shape, operands: tuple[Shape, ...], attributes:
     check_updated_memory(result, operands[0], modes)
     # Other layout changes are reported as L008.
     if not modes.layouts_kept and compatible(result, operands[0]) and not same_order(result, operands[0], modes):
-        message = f"the result of 'dynamic-update-slice' has the layout of {operands[0].text}, but {result.text} is written"
+        message = f"the result of 'dynamic-update-slice' must have the layout of {operands[0].text}, but {result.text} is written"
         raise Violation("L024", "shape[layout]", message)
     return operands[0]
 
@@ -344,7 +346,7 @@ def dynamic_update_slice(*operands: Shape) -> Shape:
 
         r = f32[4] dynamic-update-slice(x, u, i)
     """
-    written_shape_needed("dynamic-update-slice")
+    require_written_shape("dynamic-update-slice")
 
 
 # Order
@@ -360,7 +362,7 @@ def _verify_sort(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
         parameters == expected,
         "C025",
         "to_apply",
-        f"the comparator of 'sort' needs {expected} parameters for {counted(len(operands), 'operand')}, got {parameters}",
+        f"the comparator of 'sort' must have {expected} parameters for {counted(len(operands), 'operand')}, got {parameters}",
     )
     for k, parameter in enumerate(to_apply.parameters):
         element_type = array_operand(operands[k // 2], f"operand {k // 2}", "sort").element_type
@@ -399,7 +401,7 @@ def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_ap
 
 @op(traits=(MIXED_PRECISION, ORDER_KEPT))
 def topk(operand: Shape, *, k: Int, largest: Always[Bool] = True, is_stable: Bool = True) -> Shape:
-    """Returns the k largest (or smallest) elements along the last dimension and their indices.
+    """Returns the k largest (or smallest) elements along the last dimension, and their indices.
 
     The elements are sorted.
 

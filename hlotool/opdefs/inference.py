@@ -1,4 +1,4 @@
-"""Shared parts of op definitions: operands, element types, sizes, new shapes, reducers and windows.
+"""Helpers for op definitions: operands, element types, sizes, new shapes, reducers and windows.
 
 These functions infer the shape that XLA's parser infers if no shape is written. The parser's
 inference is more lenient than XLA's verifier.
@@ -51,11 +51,11 @@ __all__ = [
     "require_kind",
     "require_reducer",
     "require_valid_array",
+    "require_written_shape",
     "same_type_up_to_precision",
     "sizes_agree",
     "window_result",
     "with_bounds",
-    "written_shape_needed",
 ]
 
 Bound = tuple[int, bool]
@@ -69,9 +69,9 @@ _WINDOW_KEYS = {"base_dilation": "lhs_dilate", "window_dilation": "rhs_dilate"}
 _COMPONENTS = {"c64": "f32", "c128": "f64"}
 
 
-def written_shape_needed(opcode: str) -> NoReturn:
-    """Raises the Violation for opcodes whose result shape does not follow from their operands."""
-    raise Violation("S037", "shape", f"cannot infer the result shape of '{opcode}'", f"write it: r = f32[...] {opcode}(...)")
+def require_written_shape(opcode: str) -> NoReturn:
+    """Raises Violation, because the result shape of the opcode cannot be inferred."""
+    raise Violation("S037", "shape", f"cannot infer the result shape of '{opcode}'", f"write the shape: r = f32[...] {opcode}(...)")
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
@@ -206,9 +206,9 @@ def _precision(element_type: str) -> tuple[bool, int, int, int, bool]:
 def higher_precision(first: str, second: str, opcode: str) -> str:
     """Returns the result type for operands of different types.
 
-    It is the type with the wider range; if the ranges are equal, the significand, the width and
-    finally the sign decide. For some pairs (f8e5m2 and f8e5m2fnuz, pred and u1), all of them are
-    equal, and XLA aborts.
+    The result type is the type with the wider range; if the ranges are equal, the significand, the
+    width and finally the sign decide. For some pairs (f8e5m2 and f8e5m2fnuz, pred and u1), all of
+    these are equal, and XLA aborts.
 
     >>> higher_precision("f16", "bf16", "dot"), higher_precision("s8", "u8", "dot"), higher_precision("f64", "c64", "dot")
     ('bf16', 's8', 'c64')
@@ -351,7 +351,7 @@ def _require_countable(element_type: str, sizes: Iterable[int], at: str, opcode:
 
 
 class ReducerRules(Record):
-    """The codes to report for faults in a reducer.
+    """The codes to report for the faults of a reducer.
 
     The init values are the operands starting at `first_init`. If `first_init` is None, the reduced
     arrays serve as init values.
@@ -376,7 +376,7 @@ def require_reducer(
     result, parameters = computation.result, computation.parameters
     which = f"{attribute} of '{opcode}'"
     if len(parameters) != 2 * inputs:
-        message = f"{which} needs {2 * inputs} parameters for {count(inputs, 'input')}, got {len(parameters)}"
+        message = f"{which} must have {2 * inputs} parameters for {count(inputs, 'input')}, got {len(parameters)}"
         raise Violation(rules.parameters, attribute, message)
     accumulators = result.elements if result.is_tuple else (result,)
     fits = (result.is_tuple or result.is_array) and len(accumulators) == inputs and all(map(is_scalar, accumulators))

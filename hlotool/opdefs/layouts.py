@@ -1,6 +1,6 @@
 """The verifier's constraints on layouts and memory spaces, especially those of ops that move data.
 
-Rules in `verifier.rules` report layouts that are invalid in themselves.
+Rules in `verifier.rules` report layouts that are invalid by themselves.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def _is_late(modes: VerifyModes) -> bool:
     return bool(modes.layout_sensitive and not modes.layouts_kept)
 
 
-def _ordered(layout: Layout) -> str:
+def _order_text(layout: Layout) -> str:
     return f"{{{','.join(map(str, layout.minor_to_major))}}}"
 
 
-def _lasting(layout: Layout, same_type: bool) -> Layout:
-    """Returns the layout without the parts that any op may change.
+def _preserved_part(layout: Layout, same_type: bool) -> Layout:
+    """Returns the parts of a layout that only certain ops may change.
 
-    These parts are the tiles, the memory space, the prefix for dynamic sizes and, if the element
+    Any op may change the tiles, the memory space, the prefix for dynamic sizes and, if the element
     type changes, the element size.
     """
     size = layout.element_size_in_bits if same_type else 0
@@ -84,12 +84,12 @@ def require_kept_layout(result: Shape, operands: Sequence[Shape], modes: VerifyM
         moves = HOST_MEMORY in (source.memory_space, layout.memory_space) and source.memory_space != layout.memory_space
         if moves and is_elementwise and not _is_late(modes):
             message = f"the operand is in memory space S({source.memory_space}), but the result is in S({layout.memory_space})"
-            raise Violation("L031", "opcode", message, "compute on the host with operands and result in host memory, or transfer first")
+            raise Violation("L031", "opcode", message, "transfer the operand first, or keep both in host memory to compute on the host")
         if not modes.layouts_kept:
             continue
         same_type = operand.element_type == result.element_type
-        if _lasting(source, same_type) != _lasting(layout, same_type):
-            texts = (source.text, layout.text) if source.minor_to_major == layout.minor_to_major else (_ordered(source), _ordered(layout))
+        if _preserved_part(source, same_type) != _preserved_part(layout, same_type):
+            texts = (source.text, layout.text) if source.minor_to_major == layout.minor_to_major else (_order_text(source), _order_text(layout))
             message = f"the operand has layout {texts[0]}, but the result has layout {texts[1]}"
             raise Violation("L008", "shape[layout]", message, "insert a copy to change the layout")
 
@@ -105,9 +105,9 @@ def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> N
     sizes = data_size(operand), data_size(result)
     if sizes[1] < sizes[0] and _is_late(modes):
         return
-    # Sizes include padding only on some targets. Unless the mode is set, it is enough if the sizes
-    # are equal either with or without padding, since XLA's tests accept bitcasts between tiled and
-    # flat arrays.
+    # Sizes include padding only on some targets. With `bitcast_may_differ_in_size`, the sizes without
+    # padding must be equal. Without this mode, it is also enough if the sizes with padding are equal,
+    # since XLA's tests accept bitcasts between tiled and flat arrays.
     if sizes_differ(operand, result, data_size) and (modes.bitcast_may_differ_in_size or sizes_differ(operand, result)):
         raise Violation("L009", "shape", f"the operand has {count(sizes[0], 'byte')}, but the result has {sizes[1]}")
 
@@ -131,7 +131,7 @@ def check_copied_memory(result: Shape, operand: Shape, modes: VerifyModes) -> No
         return
     if (before.minor_to_major, before.tiles) != (after.minor_to_major, after.tiles):
         message = f"a copy from host memory cannot change layout {before.text} to {after.text}"
-        raise Violation("L013", "shape[layout]", message, "split it into a transfer and a copy")
+        raise Violation("L013", "shape[layout]", message, "use two copies: one to transfer the data, and one to change the layout")
 
 
 def check_sliced_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:

@@ -39,7 +39,7 @@ def cholesky(a: Shape, *, lower: Bool = False) -> Shape:
     """
     array = array_operand(a, "operand 0", "cholesky")
     require_kind(array, "operands", "cholesky", ("float", "complex"), "T058")
-    require(array.rank >= 2, "T058", "operands", f"cholesky needs rank 2 or more, got {a.text_without_layout}")
+    require(array.rank >= 2, "T058", "operands", f"operand 0 of 'cholesky' must have rank 2 or more, got {a.text_without_layout}")
     minor = array.dimensions[-2:]
     require(sizes_agree(*minor), "T058", "operands", f"the last two dimensions must be equal, got {list(minor)}")
     return a
@@ -74,14 +74,14 @@ def triangular_solve(
     batches = matrix.dimensions[:-2], other.dimensions[:-2]
     require(batches[0] == batches[1], "T057", "operands", f"a has batch dimensions {list(batches[0])}, but b has {list(batches[1])}")
     valid = transpose_a != "TRANSPOSE_INVALID"
-    require(valid, "T057", "transpose_a", "transpose_a must be written, since its default is TRANSPOSE_INVALID", "write transpose_a=NO_TRANSPOSE")
+    require(valid, "T057", "transpose_a", "transpose_a must not be TRANSPOSE_INVALID, which is its default", "write transpose_a=NO_TRANSPOSE")
     return b
 
 
 def _verify_fft(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     """Checks that the lengths of a complex transform match the operand's innermost dimensions.
 
-    XLA does not compare them, so a mismatch is only a warning unless the result shape is wrong as
+    XLA does not check this, so a mismatch is only a warning unless the result shape is wrong as
     well. Empty arrays are not checked.
     """
     lengths, operand = attributes["fft_length"], bare(operands[0])
@@ -108,15 +108,17 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
         r = c64[5] fft(f32[8] x), fft_type=RFFT, fft_length={8}
     """
     rank = len(fft_length)
-    require(1 <= rank <= 3, "T055", "fft_length", f"fft_length needs one to three entries, got {rank}")
+    require(1 <= rank <= 3, "T055", "fft_length", f"fft_length must have one to three entries, got {rank}")
     array = array_operand(operand, "operand 0", "fft")
     element_type = array.element_type
     if fft_type == "RFFT":
-        require(element_type in ("f32", "f64"), "T056", "fft_type", f"RFFT needs an f32 or f64 operand, got {element_type}")
+        require(element_type in ("f32", "f64"), "T056", "fft_type", f"RFFT requires an f32 or f64 operand, got {element_type}")
     else:
         complex_operand = kind_of(element_type) == "complex"
-        require(complex_operand, "T056", "fft_type", f"{fft_type} needs a complex operand, got {element_type}", "RFFT takes real numbers")
-    require(array.rank >= rank, "T055", "fft_length", f"fft_length {list(fft_length)} needs an operand of rank {rank} or more, got rank {array.rank}")
+        require(complex_operand, "T056", "fft_type", f"{fft_type} requires a complex operand, got {element_type}", "use RFFT for real numbers")
+    require(
+        array.rank >= rank, "T055", "fft_length", f"fft_length {list(fft_length)} requires an operand of rank {rank} or more, got rank {array.rank}"
+    )
     if fft_type in ("FFT", "IFFT"):
         return operand
     require_array(operand, "operand 0", fft_type)
@@ -135,9 +137,11 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
         matches = UNBOUNDED not in outer_sizes and outer_sizes == fft_length[:-1]
         matches = matches and (last == length == 0 or last in (UNBOUNDED, half))
         size, result_type = length, "f32" if element_type == "c64" else "f64"
-    require(matches, "T055", "fft_length", f"fft_length {list(fft_length)} needs innermost dimensions {list(needed)}, got {list(array.dimensions)}")
+    require(
+        matches, "T055", "fft_length", f"fft_length {list(fft_length)} requires innermost dimensions {list(needed)}, got {list(array.dimensions)}"
+    )
     keeps_unbounded = last == UNBOUNDED and fft_type == "RFFT" and length == 0
-    require(size >= 0 or keeps_unbounded, "T055", "fft_length", f"fft_length {length} gives a negative size")
+    require(size >= 0 or keeps_unbounded, "T055", "fft_length", f"fft_length {length} would result in a negative size")
     # The layout is kept, except for the element size, which depends on the type.
     return with_bounds(change_element_type(array, result_type), [*outer, (size, dynamic and (last != UNBOUNDED or keeps_unbounded))])
 

@@ -59,7 +59,9 @@ class VerifyModes(Record):
     no_host_memory: bool = option(False, "Report layouts in host memory.", enables=("L018",))
     nested_thread_names: bool = option(False, "Require calls and custom calls to stay in their execution thread.", concerns=("C038",))
     broadcast_dimensions_sorted: bool = option(False, "Require the dimensions of broadcasts to be in ascending order.", concerns=("T019",))
-    bitcast_may_differ_in_size: bool = option(False, "Allow bitcasts to change the size in bytes.", concerns=("L009",))
+    bitcast_may_differ_in_size: bool = option(
+        False, "Compare the operand and the result of a bitcast by their sizes without padding.", concerns=("L009",)
+    )
     unbounded_dynamic: bool = option(False, "Allow unbounded dynamic dimensions.", disables=("T083",))
     collective_deadlocks: bool = option(False, "Report sends and receives that wait for each other.", enables=("A026", "A027"))
     check_replica_groups: bool = option(True, "Check replica groups (default).", enables=("P001", "P002", "P003", "P004", "P005", "P006", "P030"))

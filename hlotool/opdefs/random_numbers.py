@@ -10,8 +10,8 @@ from hlotool.opdefs.inference import (
     is_scalar,
     require_array,
     require_kind,
+    require_written_shape,
     same_type_up_to_precision,
-    written_shape_needed,
 )
 from hlotool.opdefs.kinds import Int, RandomAlgorithm, RandomDistribution
 from hlotool.opdefs.modes import VerifyModes
@@ -29,7 +29,7 @@ def _verify_rng(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
         require(is_scalar(operand), "T059", "operands", f"operand {k} must be a scalar, got {operand.text_without_layout}")
     first, second, drawn = operands[0].element_type, operands[1].element_type, result.element_type
     agree = first == second and (first == drawn or (modes.allow_mixed_precision and same_type_up_to_precision(first, drawn)))
-    require(agree, "T059", "operands", f"'rng' with operands of types {first} and {second} cannot give {drawn}")
+    require(agree, "T059", "operands", f"'rng' with operands of types {first} and {second} cannot return {drawn}")
     kinds = ("float",) if attributes["distribution"] == "rng_normal" else ("pred", "signed", "unsigned", "float")
     require_kind(operands[0], "operands", f"{attributes['distribution']}", kinds, "T059")
 
@@ -47,14 +47,14 @@ def rng(*operands: Shape, distribution: RandomDistribution) -> Shape:
 
         r = f32[4] rng(lo, hi), distribution=rng_uniform
     """
-    written_shape_needed("rng")
+    require_written_shape("rng")
 
 
 def _verify_rng_bit_generator(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     # XLA also accepts a result without the state.
     if not result.is_tuple:
         return
-    require(len(result.elements) == 2, "T060", "shape", f"'rng-bit-generator' gives (state, bits), but {result.text_without_layout} is written")
+    require(len(result.elements) == 2, "T060", "shape", f"'rng-bit-generator' returns (state, bits), but {result.text_without_layout} is written")
     before, after = operands[0].text_without_layout, result.elements[0].text_without_layout
     require(compatible(operands[0], result.elements[0]), "T060", "shape[0]", f"the state in the result is {after}, but the operand is {before}")
 
@@ -67,7 +67,7 @@ def rng_bit_generator(state: Shape, *, algorithm: RandomAlgorithm) -> Shape:
 
         r = (u64[2], u32[4]) rng-bit-generator(s), algorithm=rng_three_fry
     """
-    written_shape_needed("rng-bit-generator")
+    require_written_shape("rng-bit-generator")
 
 
 def _state(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
@@ -80,4 +80,4 @@ def rng_get_and_update_state(*, delta: Int) -> Shape:
 
     r = u64[2] rng-get-and-update-state(), delta=4
     """
-    written_shape_needed("rng-get-and-update-state")
+    require_written_shape("rng-get-and-update-state")

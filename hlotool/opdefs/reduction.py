@@ -46,7 +46,7 @@ def _reducer_rules(first_init: int) -> ReducerRules:
     return ReducerRules("C020", "C021", "C022", "T094", first_init)
 
 
-def _types_of_reducer(operands: tuple[Shape, ...], computation: ProgramShape, code: str, modes: VerifyModes) -> None:
+def _check_reducer_types(operands: tuple[Shape, ...], computation: ProgramShape, code: str, modes: VerifyModes) -> None:
     """Raises Violation if a parameter and its operand have different floating-point types.
 
     Inference accepts different types.
@@ -58,13 +58,13 @@ def _types_of_reducer(operands: tuple[Shape, ...], computation: ProgramShape, co
         require(passed == expected, code, "to_apply", f"parameter {k} of the computation is {expected}, but operand {k} is {passed}")
 
 
-def _even_operands(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+def _check_operand_pairs(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if len(operands) % 2:
-        raise Violation("S013", "operands", f"each input needs an init value, got {count(len(operands), 'operand')}")
+        raise Violation("S013", "operands", f"each input must have an init value, got {count(len(operands), 'operand')}")
 
 
 def _verify_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    _types_of_reducer(operands, attributes["to_apply"], "C022", modes)
+    _check_reducer_types(operands, attributes["to_apply"], "C022", modes)
 
 
 def _reduce_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
@@ -77,7 +77,7 @@ def _reduce_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping
     return Work(runs={"to_apply": elements(operands[0]) - elements(kept)})
 
 
-@op(check_parsed=_even_operands, verify=_verify_reduce, result_code="T093", traits=(REDUCTION, FOLDABLE, EXPENSIVE), work=_reduce_work)
+@op(check_parsed=_check_operand_pairs, verify=_verify_reduce, result_code="T093", traits=(REDUCTION, FOLDABLE, EXPENSIVE), work=_reduce_work)
 def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
     """Reduces the given dimensions with a function, starting from an init value for each input.
 
@@ -87,7 +87,7 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
         r = f32[3] reduce(f32[2,3] x, f32[] zero), dimensions={0}, to_apply=add
     """
     require(operands, "S013", "operands", "'reduce' takes at least 2 operands, got 0")
-    _even_operands(None, operands, {})
+    _check_operand_pairs(None, operands, {})
     inputs = [array_operand(shape, f"operand {k}", "reduce") for k, shape in enumerate(operands[: len(operands) // 2])]
     first = inputs[0]
     for k, other in enumerate(inputs):
@@ -104,7 +104,7 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
 
 def _verify_reduce_window(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'reduce-window' takes at least 2 operands, got 0")
-    _even_operands(None, operands, {})
+    _check_operand_pairs(None, operands, {})
     inputs, inits = operands[: len(operands) // 2], operands[len(operands) // 2 :]
     window, to_apply = attributes["window"], attributes["to_apply"]
     require_arrays(inputs, "reduce-window")
@@ -112,8 +112,8 @@ def _verify_reduce_window(result: Shape, operands: tuple[Shape, ...], attributes
         same = dimensions_agree(inputs[0].dimensions, other.dimensions)
         require(same, "T094", f"operand {k}", f"inputs must have the same dimensions, got {list(inputs[0].dimensions)} and {list(other.dimensions)}")
     require_reducer(to_apply, "to_apply", "reduce-window", inits, [shape.element_type for shape in inputs], _reducer_rules(len(inputs)))
-    _types_of_reducer(operands, to_apply, "C022", modes)
-    results = [_windowed(bare(init).element_type, operand, window, "reduce-window") for operand, init in zip(inputs, inits, strict=True)]
+    _check_reducer_types(operands, to_apply, "C022", modes)
+    results = [_window_shape(bare(init).element_type, operand, window, "reduce-window") for operand, init in zip(inputs, inits, strict=True)]
     return tuple_shape(results) if to_apply.result.is_tuple else results[0]
 
 
@@ -122,7 +122,7 @@ def _reduce_window_work(result: Shape, operands: tuple[Shape, ...], attributes: 
 
 
 @op(
-    check_parsed=_even_operands,
+    check_parsed=_check_operand_pairs,
     verify=_verify_reduce_window,
     result_code="T095",
     traits=(SHAPE_GUESSED, MIXED_PRECISION, REDUCTION, ORDER_KEPT, EXPENSIVE),
@@ -140,10 +140,10 @@ def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) 
     array = array_operand(operand, "operand 0", "reduce-window")
     require_reducer(to_apply, "to_apply", "reduce-window", (init,), (array.element_type,), _reducer_rules(1))
     require_array(operand, "operand 0", "reduce-window")
-    return _windowed(bare(init).element_type, operand, window, "reduce-window")
+    return _window_shape(bare(init).element_type, operand, window, "reduce-window")
 
 
-def _windowed(element_type: str, operand: Shape, window: Window, opcode: str) -> Shape:
+def _window_shape(element_type: str, operand: Shape, window: Window, opcode: str) -> Shape:
     """Returns an array shape with an element for each window position.
 
     A dimension is dynamic if it is dynamic in the operand.
@@ -172,7 +172,7 @@ def select_and_scatter(operand: Shape, source: Shape, init_value: Shape, *, wind
     """
     require_array(operand, "operand 0", "select-and-scatter")
     parameters = select.parameters
-    require(len(parameters) == 2, "C024", "select", f"select needs 2 parameters, got {len(parameters)}")
+    require(len(parameters) == 2, "C024", "select", f"select must have 2 parameters, got {len(parameters)}")
     verdict = compatible(select.result, array_shape("pred"))
     require(verdict, "C024", "select", f"select must return pred[], got {select.result.text_without_layout}")
     element = array_shape(operand.element_type)
@@ -181,13 +181,13 @@ def select_and_scatter(operand: Shape, source: Shape, init_value: Shape, *, wind
         require(matches, "C024", "select", f"parameter {k} of select is {parameter.text_without_layout}, but the elements are {operand.element_type}")
     array = array_operand(source, "operand 1", "select-and-scatter")
     require_reducer(scatter, "scatter", "select-and-scatter", (init_value,), (array.element_type,), _SCATTER_RULES)
-    positions = _windowed(operand.element_type, operand, window, "select-and-scatter")
+    positions = _window_shape(operand.element_type, operand, window, "select-and-scatter")
     matches = arrays_compatible_up_to_precision(source, positions)
     require(
         matches,
         "T091",
         "definition of operand 1",
-        f"the window needs a source of shape {positions.text_without_layout}, got {source.text_without_layout}",
+        f"the source must be {positions.text_without_layout} (one element per window), got {source.text_without_layout}",
     )
     return operand
 
@@ -199,7 +199,7 @@ def _map_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dic
     elif not has_dimensions(result):
         # XLA replaces `dimensions` with all dimensions of the written shape, and aborts if that
         # shape is neither an array nor a buffer.
-        raise Violation("T003", "shape", f"'map' gives an array, not {result.text_without_layout}")
+        raise Violation("T003", "shape", f"'map' returns an array, not {result.text_without_layout}")
 
 
 def _verify_map(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
@@ -207,7 +207,7 @@ def _verify_map(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
     rank = max((bare(operand).rank for operand in operands), default=0)
     dimensions = attributes["dimensions"] or tuple(range(rank))
     inferred = map_(*operands, dimensions=dimensions, to_apply=attributes["to_apply"])
-    _types_of_reducer(operands, attributes["to_apply"], "C029", modes)
+    _check_reducer_types(operands, attributes["to_apply"], "C029", modes)
     return inferred
 
 
@@ -244,7 +244,7 @@ def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation)
     ordered = dimensions == tuple(range(common.rank))
     require(ordered, "T096", "dimensions", f"dimensions of 'map' must be {list(range(common.rank))}, got {list(dimensions)}")
     parameters, result = to_apply.parameters, to_apply.result
-    message = f"the computation of 'map' needs {count(len(operands), 'parameter')} (one per operand), got {len(parameters)}"
+    message = f"the computation of 'map' must have {count(len(operands), 'parameter')} (one per operand), got {len(parameters)}"
     require(len(parameters) == len(operands), "C029", "to_apply", message)
     require(is_scalar(result), "C029", "to_apply", f"the computation of 'map' must return a scalar, got {result.text_without_layout}")
     for k, (parameter, array) in enumerate(zip(parameters, arrays, strict=True)):
@@ -254,22 +254,24 @@ def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation)
     return new_array(bare(result).element_type, bounds(common), "map")
 
 
-def _scan_carries(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+def _check_scan_operands(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     carries = attributes["num_carries"]
     if not 0 <= carries <= len(operands):
-        raise Violation("T104", "num_carries", f"num_carries is {carries}, but there are only {count(len(operands), 'operand')}")
+        raise Violation("T104", "num_carries", f"num_carries must be between 0 and {len(operands)}, the number of operands; got {carries}")
     to_apply = attributes["to_apply"]
     parameters = len(to_apply.parameters)
     if parameters != len(operands):
         raise Violation(
-            "C040", "to_apply", f"the computation of 'scan' needs {count(len(operands), 'parameter')} (one per operand), got {parameters}"
+            "C040", "to_apply", f"the computation of 'scan' must have {count(len(operands), 'parameter')} (one per operand), got {parameters}"
         )
 
 
 def _verify_scan(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    _scan_carries(result, operands, attributes)
+    _check_scan_operands(result, operands, attributes)
     expanded = not modes.layout_sensitive or attributes["is_associative"]
-    require(expanded, "T106", "opcode", "a scan that is not associative must become a loop before layouts are assigned", "write it as a while")
+    require(
+        expanded, "T106", "opcode", "a scan that is not associative must become a loop before layouts are assigned", "rewrite the scan as a while"
+    )
     num_carries, to_apply, dimension = attributes["num_carries"], attributes["to_apply"], attributes["dimensions"][0]
     inputs = len(operands) - num_carries
     for k, (operand, parameter) in enumerate(zip(operands, to_apply.parameters, strict=True)):
@@ -277,17 +279,17 @@ def _verify_scan(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
         slice_sizes = array.dimensions[:dimension] + array.dimensions[dimension + 1 :] if k < inputs else array.dimensions
         fits = _same_scanned_type(bare(parameter), array, modes) and dimensions_agree(bare(parameter).dimensions, slice_sizes)
         part = f"{array.element_type}[{','.join(map(str, slice_sizes))}]"
-        require(fits, "C040", "to_apply", f"parameter {k} of the computation is {parameter.text_without_layout}, but operand {k} gives {part}")
+        require(fits, "C040", "to_apply", f"parameter {k} of the computation is {parameter.text_without_layout}, but operand {k} provides {part}")
     _check_carries(to_apply, num_carries, modes)
     if inputs:
         expected = scan(*operands, dimensions=(dimension,), num_carries=num_carries, to_apply=to_apply)
-        return _like_alone(expected, result)
-    # Without inputs, only the written result gives the number of steps.
-    return _scanned(result.elements[0] if result.elements else result, "shape", dimension, num_carries, to_apply.result)
+        return _match_tuple_form(expected, result)
+    # Without inputs, only the written result determines the number of steps.
+    return _scan_result(result.elements[0] if result.elements else result, "shape", dimension, num_carries, to_apply.result)
 
 
 def _same_scanned_type(first: Shape, second: Shape, modes: VerifyModes) -> bool:
-    """Returns whether two element types may be used for the same value of a scan.
+    """Returns whether the element types of two shapes may be used for the same value of a scan.
 
     The types must be equal. However, in layout-sensitive mode with mixed precision, float types may
     differ, since compilers that lower the precision leave scans with different types in place while
@@ -310,7 +312,7 @@ def _check_carries(to_apply: ProgramShape, num_carries: int, modes: VerifyModes)
         require(fits, "C040", "to_apply", message)
 
 
-def _like_alone(expected: Shape, result: Shape) -> Shape:
+def _match_tuple_form(expected: Shape, result: Shape) -> Shape:
     """Returns the expected result in the form of the written result.
 
     As in XLA, a single value may be written with or without a tuple, regardless of the form that
@@ -323,7 +325,7 @@ def _like_alone(expected: Shape, result: Shape) -> Shape:
     return expected
 
 
-@op(check_parsed=_scan_carries, verify=_verify_scan, result_code="T104", traits=(MIXED_PRECISION, SHAPE_GUESSED))
+@op(check_parsed=_check_scan_operands, verify=_verify_scan, result_code="T104", traits=(MIXED_PRECISION, SHAPE_GUESSED))
 def scan(
     *operands: Shape,
     dimensions: SingleDim,
@@ -341,10 +343,10 @@ def scan(
         r = (f32[4], f32[]) scan(f32[4] x, f32[] zero), dimensions={0}, num_carries=1, is_associative=false, to_apply=f
     """
     require(num_carries < len(operands), "S037", "shape", "the result shape of a scan without inputs cannot be inferred")
-    return _scanned(operands[0], "operand 0", dimensions[0], num_carries, to_apply.result)
+    return _scan_result(operands[0], "operand 0", dimensions[0], num_carries, to_apply.result)
 
 
-def _scanned(along: Shape, at: str, dimension: int, num_carries: int, body: Shape) -> Shape:
+def _scan_result(along: Shape, at: str, dimension: int, num_carries: int, body: Shape) -> Shape:
     """Returns the result of a scan: the results of the body, with the outputs stacked.
 
     The number of steps is the size of the given dimension in `along`, an input or an output.
@@ -357,11 +359,11 @@ def _scanned(along: Shape, at: str, dimension: int, num_carries: int, body: Shap
     steps = array.dimensions[dimension]
     require(steps != UNBOUNDED, "T083", at, "the scan dimension must be bounded")
     if not body.is_tuple:
-        return _stacked(body, dimension, steps)
-    return tuple_shape(_stacked(element, dimension, steps) if k < outputs else element for k, element in enumerate(body.elements))
+        return _stack(body, dimension, steps)
+    return tuple_shape(_stack(element, dimension, steps) if k < outputs else element for k, element in enumerate(body.elements))
 
 
-def _stacked(element: Shape, dimension: int, steps: int) -> Shape:
+def _stack(element: Shape, dimension: int, steps: int) -> Shape:
     """Returns the shape of `steps` elements stacked along a new dimension.
 
     In memory, the new dimension is just outside the one that it displaces. Tiles, the memory space

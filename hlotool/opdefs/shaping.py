@@ -26,9 +26,9 @@ from hlotool.opdefs.inference import (
     require_array,
     require_dimension,
     require_distinct_dimensions,
+    require_written_shape,
     same_type_up_to_precision,
     with_bounds,
-    written_shape_needed,
 )
 from hlotool.opdefs.kinds import (
     Always,
@@ -65,7 +65,9 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
     require_array(result, "shape", "broadcast")
     require_same_element_type(result, operand, "broadcast", modes)
     fits = operand.rank == len(dimensions)
-    require(fits, "T016", "dimensions", f"'broadcast' needs {count(operand.rank, 'dimension')} (one per operand dimension), got {len(dimensions)}")
+    require(
+        fits, "T016", "dimensions", f"'broadcast' must list {count(operand.rank, 'dimension')} (one per operand dimension), got {len(dimensions)}"
+    )
     for k, dimension in enumerate(dimensions):
         require_dimension(dimension, result.rank, "T017", "dimensions", "broadcast")
         size, result_size = operand.dimensions[k], result.dimensions[dimension]
@@ -138,7 +140,7 @@ def reshape(operand: Shape, *, inferred_dimension: Int = -1) -> Shape:
 
     r = f32[6] reshape(x)
     """
-    written_shape_needed("reshape")
+    require_written_shape("reshape")
 
 
 def _check_dynamic_reshape(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -165,7 +167,7 @@ def dynamic_reshape(*operands: Shape) -> Shape:
 
         r = f32[<=6] dynamic-reshape(x, n)
     """
-    written_shape_needed("dynamic-reshape")
+    require_written_shape("dynamic-reshape")
 
 
 def _verify_bitcast(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -178,7 +180,7 @@ def bitcast(operand: Shape) -> Shape:
 
     r = f32[6]{0} bitcast(x)
     """
-    written_shape_needed("bitcast")
+    require_written_shape("bitcast")
 
 
 # Order of elements
@@ -234,7 +236,8 @@ def reverse(operand: Shape, *, dimensions: Dims) -> Shape:
 
 
 def _check_copy(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    # An opaque operand is accepted, even in a tuple; XLA aborts on an opaque result.
+    # XLA aborts if the result is opaque, including a result whose shape is inferred. It accepts
+    # opaque values in tuples.
     copied = result if result is not None or not operands else operands[0]
     require(copied is None or copied.element_type != "opaque", "T099", "shape", "'copy' cannot copy an opaque value")
 
@@ -262,12 +265,12 @@ def _verify_slice(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
     require_array(result, "shape", "slice")
     require_same_element_type(result, operand, "slice", modes)
     fits = operand.rank == len(ranges)
-    require(fits, "T025", "slice value", f"slice needs {count(operand.rank, 'range')} (one per dimension), got {len(ranges)}")
+    require(fits, "T025", "slice value", f"slice must have {count(operand.rank, 'range')} (one per dimension), got {len(ranges)}")
     dimensions: list[Bound] = []
     for k, ((size, dynamic), part) in enumerate(zip(bounds(operand), ranges, strict=True)):
         at = f"slice[{k}]"
         require(part.start >= 0, "T026", at, f"start {part.start} of dimension {k} is negative")
-        require(part.limit <= size or size == UNBOUNDED, "T026", at, f"limit {part.limit} exceeds the size {size} of dimension {k}")
+        require(part.limit <= size or size == UNBOUNDED, "T026", at, f"limit {part.limit} exceeds size {size} of dimension {k}")
         require(part.start <= part.limit, "T026", at, f"start {part.start} of dimension {k} is after limit {part.limit}")
         require(part.stride > 0, "T027", at, f"stride of dimension {k} must be positive, got {part.stride}")
         dimensions.append((-(-(part.limit - part.start) // part.stride), dynamic))
@@ -280,7 +283,7 @@ def slice_(operand: Shape, *, slice: SliceRanges) -> Shape:
 
     r = f32[2] slice(x), slice={[1:5:2]}
     """
-    written_shape_needed("slice")
+    require_written_shape("slice")
 
 
 def _in_int64(value: int) -> int:
@@ -300,7 +303,7 @@ def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
     require(is_scalar(padding_value), "T037", "operands", f"the padding value must be a scalar, got {padding_value.text_without_layout}")
     fits = operand.rank == len(padding)
     needed = f"{count(operand.rank, 'entry', 'entries')} (one low_high per dimension of {operand.text_without_layout})"
-    require(fits, "T036", "padding", f"padding needs {needed}, got {len(padding)}")
+    require(fits, "T036", "padding", f"padding must have {needed}, got {len(padding)}")
     value_type = bare(padding_value).element_type
     agree = same_type_up_to_precision(operand.element_type, value_type)
     require(agree, "T037", "operands", f"the padding value has type {value_type}, but the operand has type {operand.element_type}")
@@ -320,15 +323,15 @@ def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
     return new_array(higher_precision(operand.element_type, value_type, "pad"), padded, "pad")
 
 
-def _joined_bound(parts: Sequence[Bound]) -> Bound:
-    """Returns the dimension along which arrays are concatenated."""
+def _join_bounds(parts: Sequence[Bound]) -> Bound:
+    """Returns the dimension of the result along which arrays are concatenated."""
     if any(size == UNBOUNDED for size, _ in parts):
         return UNBOUNDED, True
     return _in_int64(sum(size for size, _ in parts)), any(dynamic for _, dynamic in parts)
 
 
-def _common_bound(dimension: int, parts: Sequence[Bound]) -> Bound:
-    """Returns a dimension in which concatenated arrays must agree."""
+def _match_bounds(dimension: int, parts: Sequence[Bound]) -> Bound:
+    """Returns a dimension of the result in which the concatenated arrays must agree."""
     known = [part for part in parts if part[0] != UNBOUNDED]
     if not known:
         return UNBOUNDED, True
@@ -352,7 +355,7 @@ def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
         require(first.rank == operand.rank, "T033", "operands", f"operands of 'concatenate' have ranks {first.rank} and {operand.rank}")
     require_dimension(dimension, first.rank, "T035", "dimensions", "concatenate")
     columns = zip(*map(bounds, operands), strict=True)
-    joined = [_joined_bound(parts) if k == dimension else _common_bound(k, parts) for k, parts in enumerate(columns)]
+    joined = [_join_bounds(parts) if k == dimension else _match_bounds(k, parts) for k, parts in enumerate(columns)]
     # XLA combines the type of each operand with that of the first, and uses only the last result.
     element_types = [higher_precision(first.element_type, operand.element_type, "concatenate") for operand in operands]
     return new_array(element_types[-1], joined, "concatenate")
@@ -363,9 +366,9 @@ def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
 
 def _verify_iota(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     require_array(result, "shape", "iota")
-    require(result.rank > 0, "T041", "shape", "'iota' cannot give a scalar", "write constant(0)")
+    require(result.rank > 0, "T041", "shape", "'iota' cannot return a scalar", "use constant(0)")
     require_dimension(attributes["iota_dimension"], result.rank, "T041", "iota_dimension", "iota")
-    require(kind_of(result.element_type) != "pred", "T042", "shape", "'iota' cannot count in pred")
+    require(kind_of(result.element_type) != "pred", "T042", "shape", "the element type of 'iota' cannot be pred")
 
 
 @op(infers=False, verify=_verify_iota, traits=(CHEAP,))
@@ -374,14 +377,14 @@ def iota(*, iota_dimension: Int) -> Shape:
 
     r = s32[2,3] iota(), iota_dimension=1
     """
-    written_shape_needed("iota")
+    require_written_shape("iota")
 
 
 def _require_sized(opcode: str, operand: Shape, dimension: int) -> Shape:
     array = array_operand(operand, "operand 0", opcode)
     code = "T073" if opcode.startswith("set") else "T072"
     require_dimension(dimension, array.rank, code, "dimensions value", opcode)
-    require(array.dimensions[dimension] <= _INT32_MAX, code, "dimensions", f"the size of dimension {dimension} does not fit s32")
+    require(array.dimensions[dimension] <= _INT32_MAX, code, "dimensions", f"the size of dimension {dimension} does not fit in s32")
     return array
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from hlotool.errors import Violation
 from hlotool.opdefs.base import op, require
 from hlotool.opdefs.constraints import difference
-from hlotool.opdefs.inference import count, written_shape_needed
+from hlotool.opdefs.inference import count, require_written_shape
 from hlotool.opdefs.kinds import Int, Replication
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import FORWARDS, FREE, HOLDS_BUFFERS, LAYOUT_KEPT, MIXED_PRECISION, STRUCTURAL
@@ -20,22 +20,22 @@ from hlotool.shapes.shape import Shape, compatible, tuple_shape
 __all__ = ["constant", "get_tuple_element", "parameter", "tuple_"]
 
 
-def _one_flag_for_each_leaf(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+def _check_replication(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     flags = attributes.get("parameter_replication")
     if flags is None or result is None:
         return
     leaves = sum(1 for _ in result.leaves())
     if len(flags) != leaves:
-        raise Violation("P031", "parameter_replication", f"parameter_replication needs {count(leaves, 'flag')} (one per array), got {len(flags)}")
+        raise Violation("P031", "parameter_replication", f"parameter_replication must have {count(leaves, 'flag')} (one per array), got {len(flags)}")
 
 
-@op(infers=False, check_parsed=_one_flag_for_each_leaf, traits=(STRUCTURAL, FREE, HOLDS_BUFFERS))
+@op(infers=False, check_parsed=_check_replication, traits=(STRUCTURAL, FREE, HOLDS_BUFFERS))
 def parameter(*, parameter_replication: Replication | None = None) -> Shape:
     """Returns the computation's parameter with the given number.
 
     x = f32[4] parameter(0)
     """
-    written_shape_needed("parameter")
+    require_written_shape("parameter")
 
 
 @op(infers=False, traits=(STRUCTURAL, FREE))
@@ -44,18 +44,17 @@ def constant() -> Shape:
 
     c = f32[2] constant({1, 2})
     """
-    written_shape_needed("constant")
+    require_written_shape("constant")
 
 
 def _tuple_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if result is None:
         return
     if not result.is_tuple:
-        raise Violation("T071", "shape", f"'tuple' gives a tuple, but {result.text_without_layout} is written")
+        raise Violation("T071", "shape", f"'tuple' returns a tuple, but {result.text_without_layout} is written")
     if len(result.elements) != len(operands):
-        raise Violation(
-            "T071", "operands", f"'tuple' of {count(len(operands), 'operand')} needs as many elements in its shape, got {len(result.elements)}"
-        )
+        message = f"the shape of 'tuple' must have {count(len(operands), 'element')} (one per operand), got {len(result.elements)}"
+        raise Violation("T071", "operands", message)
 
 
 @op("tuple", check_parsed=_tuple_rule, result_code="T071", traits=(MIXED_PRECISION, LAYOUT_KEPT, STRUCTURAL, FREE, FORWARDS, HOLDS_BUFFERS))
@@ -69,13 +68,13 @@ def tuple_(*operands: Shape) -> Shape:
 
 # The search for the intended element covers only the first elements. It is repeated for each user
 # of a tuple, so searching long tuples would take quadratic time.
-_MAX_GUESSED = 64
+_MAX_SEARCHED = 64
 
 
 def _verify_element(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     elements, index = operands[0].elements, attributes["index"]
     if not compatible(elements[index], result):
-        meant = [k for k, element in enumerate(elements[:_MAX_GUESSED]) if compatible(element, result)]
+        meant = [k for k, element in enumerate(elements[:_MAX_SEARCHED]) if compatible(element, result)]
         hint = f"did you mean index={meant[0]}?" if len(meant) == 1 else None
         where, element, written = difference(elements[index], result)
         raise Violation("T070", "result", f"{where}element {index} of the tuple is {element}, but {written} is written", hint)

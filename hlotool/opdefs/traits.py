@@ -1,7 +1,8 @@
-"""Traits of opcodes. The definition of each opcode lists its traits.
+"""Traits of opcodes. Each docstring describes the opcodes that have the trait.
 
-Rules, analyses and the interpreter query traits instead of opcodes, so they need no changes for a
-new opcode. Slots of `opdefs.base.OpDef` describe relations between opcodes and special elements.
+The definition of an opcode lists its traits. Rules, analyses and the interpreter query traits
+instead of opcodes, so they need no changes for a new opcode. Slots of `opdefs.base.OpDef` describe
+relations between opcodes and special elements.
 """
 
 from __future__ import annotations
@@ -88,9 +89,9 @@ NONDETERMINISTIC = "nondeterministic"
 COMMUNICATES = "communicates"
 """Waits for other devices or for the host."""
 COLLECTIVE = "collective"
-"""All devices of a group exchange data or, if the opcode is a start, begin to exchange it."""
+"""All devices of a group exchange data or, if the opcode is a start, start to exchange it."""
 TRANSFER = "transfer"
-"""Begins to move data through a channel, between devices or between a device and the host."""
+"""Starts to move data through a channel, between devices or between a device and the host."""
 HOST_QUEUE = "host-queue"
 """Takes values from a queue between host and device, or puts values into it."""
 
@@ -103,12 +104,12 @@ CHEAP = "cheap"
 EXPENSIVE = "expensive"
 """Takes so much time that it should be computed only once, for example outside of a loop."""
 FOLDABLE = "foldable"
-"""Compilers fold it if its operands are constants; the result is not much larger than these."""
+"""Is folded by compilers if all operands are constants; the result is not much larger."""
 
 # ---- relations between operands and result ------------------------------------------------------
 
 TRANSCENDENTAL = "transcendental"
-"""Needs many arithmetic operations; runs are counted separately, as in XLA's HloCostAnalysis."""
+"""Takes many arithmetic operations; counted separately, as in XLA's HloCostAnalysis."""
 STRUCTURAL = "structural"
 """Names, groups or unpacks values without computing anything."""
 VIEW = "view"
@@ -131,7 +132,7 @@ CONVERTS = "converts"
 FORWARDS = "forwards"
 """Returns values computed elsewhere: its operands, or results of called computations."""
 RETURNS = "returns"
-"""The operands become parameters of the called computation, and its result is the op's result."""
+"""Passes the operands to the called computation and returns the result of that computation."""
 RANDOM_STATE = "random-state"
 """Takes or returns the state of a random number generator, where 64-bit integers are intended."""
 DEVICE_ID = "device-id"

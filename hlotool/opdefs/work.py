@@ -1,4 +1,4 @@
-"""Counts the operations of an instruction, as XLA's HloCostAnalysis does."""
+"""Operation counts of instructions, as in XLA's HloCostAnalysis."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Work", "WorkOf", "elements", "one_for_each_element"]
+__all__ = ["Work", "WorkOf", "count_result_elements", "elements"]
 
 
 class Work(NamedTuple):
@@ -40,6 +40,6 @@ def elements(shape: Shape) -> int:
     return sum(prod(max(size, 0) for size in leaf.dimensions) for leaf in shape.leaves() if leaf.is_array)
 
 
-def one_for_each_element(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
+def count_result_elements(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
     """Counts one operation for each element of the result."""
     return Work(elements(result))

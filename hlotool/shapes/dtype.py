@@ -39,7 +39,7 @@ class ElementType(Record):
 
     @property
     def stored_bits(self) -> int:
-        """The number of bits that an element takes in memory: 8 for 6-bit types, or else `bits`."""
+        """The number of bits that an element takes in memory: `bits`, but 8 for 6-bit types."""
         return 1 << (self.bits - 1).bit_length()
 
     @property

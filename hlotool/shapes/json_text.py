@@ -1,7 +1,7 @@
-"""Checks whether a string is JSON.
+"""Validation of JSON text.
 
-The standard library's parser is not used: its import would slow down each verification, and since
-it is recursive, deeply nested values would exceed the recursion limit.
+The standard library's parser is not used: importing it would slow down each verification. The
+parser is also recursive, so deeply nested values would exceed the recursion limit.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ def json_error_offset(text: str) -> int:
     >>> json_error_offset('{"a": [1, true]}'), json_error_offset('{"a":}')
     (-1, 5)
     """
-    position = _skip(text, 0)
+    position = _skip_space(text, 0)
     open_brackets: list[str] = []
     while True:
         bracket = text[position : position + 1]
         if bracket and bracket in "{[":
             open_brackets.append(bracket)
-            position = _skip(text, position + 1)
+            position = _skip_space(text, position + 1)
             if text[position : position + 1] != _CLOSES[bracket]:
-                position, is_valid = _key(text, position, open_brackets)
+                position, is_valid = _read_key(text, position, open_brackets)
                 if not is_valid:
                     return position
                 continue
@@ -39,27 +39,27 @@ def json_error_offset(text: str) -> int:
             scalar = _SCALAR.match(text, position)
             if scalar is None:
                 return position
-            position = _skip(text, scalar.end())
+            position = _skip_space(text, scalar.end())
         while open_brackets and text[position : position + 1] == _CLOSES[open_brackets[-1]]:
             open_brackets.pop()
-            position = _skip(text, position + 1)
+            position = _skip_space(text, position + 1)
         if not open_brackets:
             return -1 if position == len(text) else position
         if text[position : position + 1] != ",":
             return position
-        position, is_valid = _key(text, _skip(text, position + 1), open_brackets)
+        position, is_valid = _read_key(text, _skip_space(text, position + 1), open_brackets)
         if not is_valid:
             return position
 
 
-def _skip(text: str, position: int) -> int:
+def _skip_space(text: str, position: int) -> int:
     space = _SPACE.match(text, position)
     # The pattern also matches the empty string.
     assert space is not None
     return space.end()
 
 
-def _key(text: str, position: int, open_brackets: list[str]) -> tuple[int, bool]:
+def _read_key(text: str, position: int, open_brackets: list[str]) -> tuple[int, bool]:
     """Reads the key of the next value if that value is in an object.
 
     Returns the offset after the key, and whether the key and its colon are valid.
@@ -69,5 +69,5 @@ def _key(text: str, position: int, open_brackets: list[str]) -> tuple[int, bool]
     key = _SCALAR.match(text, position) if text.startswith('"', position) else None
     if key is None:
         return position, False
-    colon = _skip(text, key.end())
-    return (_skip(text, colon + 1), True) if text.startswith(":", colon) else (colon, False)
+    colon = _skip_space(text, key.end())
+    return (_skip_space(text, colon + 1), True) if text.startswith(":", colon) else (colon, False)

@@ -1,4 +1,4 @@
-"""Computes the sizes of arrays in memory and the positions of elements from shapes and layouts."""
+"""Sizes of arrays in memory, and reshapes that move no elements."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def is_physical_reshape(operand: Shape, result: Shape) -> bool:
     tiled = any(shape.layout is not None and shape.layout.tiles for shape in (operand, result))
     if tiled or min((*operand.dimensions, *result.dimensions), default=1) <= 0 or prod(operand.dimensions) != prod(result.dimensions):
         return True
-    return all(_is_same_run(*runs) for runs in _matching_runs(_strided(operand), _strided(result)))
+    return all(_is_same_run(*runs) for runs in _matching_runs(_sizes_and_strides(operand), _sizes_and_strides(result)))
 
 
 _Run = list[tuple[int, int]]
@@ -149,7 +149,7 @@ def _order(shape: Shape) -> Sequence[int]:
     return order if sorted(order) == list(range(shape.rank)) else default_layout(shape.rank).minor_to_major
 
 
-def _strided(shape: Shape) -> _Run:
+def _sizes_and_strides(shape: Shape) -> _Run:
     """Returns the size and the stride of each dimension whose size is not 1."""
     strides, step = [0] * shape.rank, 1
     for dimension in _order(shape):

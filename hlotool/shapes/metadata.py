@@ -112,10 +112,7 @@ class StackTables(Record):
 
     @property
     def text(self) -> str:
-        """The tables as XLA prints them after the header.
-
-        They are four blocks, each followed by an empty line.
-        """
+        """The text that XLA prints after the header: four blocks, each followed by an empty line."""
         blocks = [
             ["FileNames", *(f"{k} {quote(name)}" for k, name in enumerate(self.file_names, 1))],
             ["FunctionNames", *(f"{k} {quote(name)}" for k, name in enumerate(self.function_names, 1))],

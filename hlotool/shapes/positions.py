@@ -1,7 +1,7 @@
 """Dimension numbers, and conversions between indices of elements and their positions in memory.
 
 XLA's documentation calls these utilities ShapeUtil, LayoutUtil and IndexUtil. From 2018 to 2020,
-layouts were padded by `padded_dimensions`; today, they have tiles.
+layouts could have `padded_dimensions`; today, they have tiles.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def linear_index(shape: Shape, index: Sequence[int]) -> int:
     for tile in _tiles(shape):
         position = _tiled_index(sizes, position, tile)
         sizes = tiled_sizes(sizes, tile)
-    return _raveled(sizes, position)
+    return _ravel(sizes, position)
 
 
 def multi_index(shape: Shape, linear: int) -> tuple[int, ...]:
@@ -115,7 +115,7 @@ def multi_index(shape: Shape, linear: int) -> tuple[int, ...]:
         stages.append(tiled_sizes(stages[-1], tile))
     if not 0 <= linear < prod(stages[-1]):
         raise HlotoolError(f"position {linear} is not in {shape.text}, which has {prod(stages[-1])} elements with padding")
-    position = _unraveled(stages[-1], linear)
+    position = _unravel(stages[-1], linear)
     for sizes, tile in zip(reversed(stages[:-1]), reversed(_tiles(shape)), strict=True):
         untiled = _untiled_index(sizes, position, tile)
         if untiled is None:
@@ -138,9 +138,9 @@ def memory_order(shape: Shape, values: Sequence[Value], padded_dimensions: Seque
     """
     if len(values) != prod(shape.dimensions):
         raise HlotoolError(f"{shape.text_without_layout} has {prod(shape.dimensions)} elements, but there are {len(values)} values")
-    padded = _padded(shape, padded_dimensions)
+    padded = _pad(shape, padded_dimensions)
     positions = [linear_index(padded, index) for index in multi_indices(shape)]
-    ordered: list[Any] = [padding_value] * (_end(padded))
+    ordered: list[Any] = [padding_value] * (_size_in_memory(padded))
     for linear, value in zip(positions, values, strict=True):
         ordered[linear] = value
     return ordered
@@ -156,13 +156,13 @@ def from_memory_order(shape: Shape, values: Sequence[Value], padded_dimensions: 
     >>> "".join(from_memory_order(array_shape("u8", (2, 3), layout=Layout((0, 1))), "ad0be0cf0000000", [3, 5]))
     'abcdef'
     """
-    padded = _padded(shape, padded_dimensions)
-    if len(values) != _end(padded):
-        raise HlotoolError(f"{padded.text} has {_end(padded)} elements in memory, but there are {len(values)} values")
+    padded = _pad(shape, padded_dimensions)
+    if len(values) != _size_in_memory(padded):
+        raise HlotoolError(f"{padded.text} has {_size_in_memory(padded)} elements in memory, but there are {len(values)} values")
     return [values[linear_index(padded, index)] for index in multi_indices(shape)]
 
 
-def _padded(shape: Shape, sizes: Sequence[int]) -> Shape:
+def _pad(shape: Shape, sizes: Sequence[int]) -> Shape:
     if not len(sizes):
         return shape
     if len(sizes) != shape.rank or any(new < old for new, old in zip(sizes, shape.dimensions, strict=False)):
@@ -172,7 +172,7 @@ def _padded(shape: Shape, sizes: Sequence[int]) -> Shape:
     return array_shape(shape.element_type, tuple(sizes), layout=shape.layout)
 
 
-def _end(shape: Shape) -> int:
+def _size_in_memory(shape: Shape) -> int:
     """Returns the number of elements in memory, including tile padding."""
     sizes = [shape.dimensions[k] for k in _major_to_minor(shape)]
     for tile in _tiles(shape):
@@ -189,14 +189,14 @@ def _tiles(shape: Shape) -> tuple[tuple[int, ...], ...]:
     return shape.layout.tiles if shape.layout is not None else ()
 
 
-def _raveled(sizes: Sequence[int], position: Sequence[int]) -> int:
+def _ravel(sizes: Sequence[int], position: Sequence[int]) -> int:
     linear = 0
     for size, k in zip(sizes, position, strict=True):
         linear = linear * size + k
     return linear
 
 
-def _unraveled(sizes: Sequence[int], linear: int) -> list[int]:
+def _unravel(sizes: Sequence[int], linear: int) -> list[int]:
     position = []
     for size in reversed(sizes):
         linear, k = divmod(linear, size)
@@ -218,19 +218,19 @@ def _tile_groups(count: int, tile: Sequence[int]) -> Iterator[tuple[list[int], i
     yield run, None
 
 
-def _widened(values: Sequence[int], tile: Sequence[int], filler: int) -> list[int]:
+def _widen(values: Sequence[int], tile: Sequence[int], filler: int) -> list[int]:
     """Prepends fillers as major dimensions if a tile has more dimensions than the array."""
     return [filler] * (len(tile) - len(values)) + list(values)
 
 
 def _tiled_index(sizes: Sequence[int], position: Sequence[int], tile: Sequence[int]) -> list[int]:
     """Converts a position in `sizes` to the dimensions that `tiled_sizes` returns."""
-    sizes, position = _widened(sizes, tile, 1), _widened(position, tile, 0)
+    sizes, position = _widen(sizes, tile, 1), _widen(position, tile, 0)
     outer = position[: len(position) - len(tile)]
     counts: list[int] = []
     inner: list[int] = []
     for run, part in _tile_groups(len(sizes), tile):
-        linear = _raveled([sizes[k] for k in run], [position[k] for k in run])
+        linear = _ravel([sizes[k] for k in run], [position[k] for k in run])
         if part is not None:
             counts.append(linear // part)
             inner.append(linear % part)
@@ -241,7 +241,7 @@ def _tiled_index(sizes: Sequence[int], position: Sequence[int], tile: Sequence[i
 
 def _untiled_index(sizes: Sequence[int], position: Sequence[int], tile: Sequence[int]) -> list[int] | None:
     """Inverts `_tiled_index`; returns None for padding."""
-    wide = _widened(sizes, tile, 1)
+    wide = _widen(sizes, tile, 1)
     groups = list(_tile_groups(len(wide), tile))
     outer = list(position[: len(wide) - len(tile)])
     parts = [part for _, part in groups if part is not None]
@@ -253,5 +253,5 @@ def _untiled_index(sizes: Sequence[int], position: Sequence[int], tile: Sequence
         linear = count * part + next(inner) if part is not None else next(inner, 0)
         if linear >= prod(extents):
             return None
-        found += _unraveled(extents, linear)
+        found += _unravel(extents, linear)
     return found[len(wide) - len(sizes) :]

@@ -44,11 +44,11 @@ class ReplicaGroups(Record):
         return self.text
 
     def __bool__(self) -> bool:
-        """Returns false for `{}`, which means one group of all devices."""
+        """Returns False for `{}`, which means one group of all devices."""
         return bool(self.lists) or self.tile is not None or self.mesh is not None
 
     def to_text(self, *, exact: bool = True) -> str:
-        """Returns the text; with `exact=False`, the text that XLA prints, with raw axis names."""
+        """Returns the text; with `exact=False`, as XLA prints it, with unescaped axis names."""
         if self.tile is not None:
             return self.tile.text
         if self.mesh is not None:

@@ -75,7 +75,7 @@ class Shape(Record):
         return self._text
 
     def cache_text(self, text: str) -> None:
-        """Caches `text`, for a parser that knows the canonical text already."""
+        """Caches `text`, for a parser that already knows the canonical text."""
         object.__setattr__(self, "_text", text)
 
     @property
@@ -143,14 +143,14 @@ class Shape(Record):
     @property
     def leaf_count(self) -> int:
         """The number of `leaves`, computed without expanding tuples of tuples; cached."""
-        return self._counted()[0] if self.is_tuple else 1
+        return self._count()[0] if self.is_tuple else 1
 
     @property
     def tree_size(self) -> int:
         """The number of shapes in this shape, including itself; repetitions are counted."""
-        return self._counted()[1] if self.elements else 1
+        return self._count()[1] if self.elements else 1
 
-    def _counted(self) -> tuple[int, int]:
+    def _count(self) -> tuple[int, int]:
         """Returns the number of leaves and the number of shapes in a tuple or buffer; cached."""
         stack = [self]
         while self._counts is None:

@@ -25,8 +25,8 @@ __all__ = [
     "Mesh",
     "NamedSharding",
     "Sharding",
-    "check_against_shape",
     "expand",
+    "expand_for_shape",
     "tiled",
     "tuple_sharding",
 ]
@@ -108,7 +108,7 @@ class Mesh(Record):
         return TileAssignment(self.sizes, IotaDevices((self.size,), (0,)) if self.devices is None else self.devices)
 
     def to_text(self, *, exact: bool = True) -> str:
-        """Returns the text; with `exact=False`, the text that XLA prints, with raw axis names."""
+        """Returns the text; with `exact=False`, as XLA prints it, with unescaped axis names."""
         axes = ",".join(f"{_quote_axis(name, exact)}={size}" for name, size in zip(self.names, self.sizes, strict=True))
         if self.devices is None:
             return f"mesh[{axes}]"
@@ -157,7 +157,7 @@ class NamedSharding(Record):
     """The mesh axes that split each dimension: `mesh['x'=2,'y'=4], [{'x'}, {}], replicated={'y'}`.
 
     Unreduced axes are combined by a sum or, if `reduction` is "max" or "min", by that operation.
-    Only newer versions of XLA support the latter.
+    Only newer versions of XLA support "max" and "min".
     """
 
     mesh: Mesh
@@ -199,9 +199,10 @@ class NamedSharding(Record):
         return ", ".join(out)
 
     def as_tiled(self) -> Sharding:
-        """Returns the same sharding as a tile assignment.
+        """Returns an equivalent sharding by tiles.
 
-        It has trailing dimensions for the manual axes, the unreduced axes and all other axes.
+        The tile assignment has trailing dimensions for the manual axes, the unreduced axes and all
+        other axes.
         """
         parts = self.mesh.split(self.axes())
         parts_of_axis = {axis: list(group) for axis, group in groupby(range(len(parts)), key=lambda k: parts[k].axis)}
@@ -237,7 +238,7 @@ class Sharding(Record):
 
     `tiled` and `tuple_sharding` create shardings of the kinds "tiled" and "tuple".
 
-    `kind` is "replicated", "maximal" (everything on `device`), "maximal_mesh" (the same, written as
+    `kind` is "replicated", "maximal" (everything on `device`), "maximal_mesh" (likewise, written as
     a mesh), "manual", "unknown", "unreduced", "tiled" (by `tile`, whose last dimensions have the
     types in `subgroups`), "named" (by `named`) or "tuple" (`elements` has a sharding for each
     leaf). `shard_group` is ("shard_as" or "shard_like", number).
@@ -314,8 +315,8 @@ class Sharding(Record):
     def completed(self) -> Sharding:
         """Returns the sharding with a device list of the right length.
 
-        As in XLA, a list of another length is truncated or extended. It remains as written until
-        this function is called, so that the verifier can report it.
+        As in XLA, a list of another length is truncated or extended. The list remains as written
+        until this function is called, so that the verifier can report its length.
         """
         if self.tile is None or not self.tile.is_miscounted:
             return self
@@ -344,7 +345,7 @@ class Sharding(Record):
         ((2, 2), (0, 2, 1, 3))
         """
         if self.is_tuple:
-            raise Violation("P024", "sharding", "a tuple sharding has no tile assignment; its elements have one each")
+            raise Violation("P024", "sharding", "a tuple sharding has no tile assignment; each of its elements has one")
         placement = self.as_tiled()
         if placement.kind == "maximal":
             return (1,), (placement.device,)
@@ -363,8 +364,8 @@ class Sharding(Record):
     def num_devices(self) -> int:
         """The number of tiles or of devices in the mesh.
 
-        It is 1 for maximal shardings, 0 if no devices are named, and the maximum over all elements
-        for a tuple.
+        The number is 1 for maximal shardings, 0 if no devices are named, and the maximum over all
+        elements for a tuple.
         """
         if self.is_tuple:
             return max((element.num_devices for element in self.elements), default=0)
@@ -434,20 +435,20 @@ def expand(sharding: Sharding, leaf_count: int) -> Sharding:
     """
     if sharding.is_tuple:
         return sharding
-    return _repeated(sharding, max(leaf_count, 1))
+    return _repeat(sharding, max(leaf_count, 1))
 
 
 @lru_cache(maxsize=256)
-def _repeated(sharding: Sharding, times: int) -> Sharding:
+def _repeat(sharding: Sharding, times: int) -> Sharding:
     """Returns a tuple sharding that repeats one sharding.
 
-    It is cached, because thousands of short lines may have long tuples as results.
+    Cached, because thousands of short lines may have long tuples as results.
     """
     return tuple_sharding((sharding,) * times)
 
 
-def check_against_shape(sharding: Sharding, shape: Shape) -> Sharding:
-    """Returns the sharding of an instruction of this shape: expanded if the shape is a tuple.
+def expand_for_shape(sharding: Sharding, shape: Shape) -> Sharding:
+    """Returns the sharding of an instruction with this shape, expanded if the shape is a tuple.
 
     Like XLA's parser, does not check ranks or the number of elements of a tuple sharding.
     """

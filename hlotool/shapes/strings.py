@@ -98,8 +98,8 @@ def quote(value: str) -> str:
 def raw_dict_end(text: str, start: int) -> int:
     """Returns the end of the raw dictionary that starts with the brace at `start`.
 
-    Returns -1 if it is never closed. Braces in double-quoted strings do not count; single quotes
-    have no meaning.
+    Returns -1 if the dictionary is never closed. Braces in double-quoted strings do not count;
+    single quotes have no meaning.
     """
     depth = 0
     for match in _RAW.finditer(text, start):

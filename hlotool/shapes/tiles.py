@@ -26,7 +26,7 @@ def integers_text(values: Iterable[int]) -> str:
     return ",".join(map(str, values))
 
 
-def _strided(extents_and_strides: Iterable[tuple[int, int]]) -> list[int]:
+def _strided_offsets(extents_and_strides: Iterable[tuple[int, int]]) -> list[int]:
     """Returns the offsets of all elements of a strided array, in row-major order."""
     offsets = [0]
     for extent, stride in extents_and_strides:
@@ -74,7 +74,7 @@ class IotaDevices(Record):
         if self.size > MAX_DEVICES:
             raise Violation("P026", "sharding", f"a list of {self.size} devices is too long to expand")
         strides = _strides(self.reshape)
-        return tuple(_strided((self.reshape[k], strides[k]) for k in self.permutation))
+        return tuple(_strided_offsets((self.reshape[k], strides[k]) for k in self.permutation))
 
     def transposed(self, dimensions: Sequence[int], order: Sequence[int]) -> IotaDevices | None:
         """Returns these devices as an array of `dimensions`, transposed by `order`.
@@ -229,7 +229,7 @@ class TileAssignment(Record):
             if devices is not None:
                 return TileAssignment(dimensions, devices)
         ids, strides = self.device_ids(), _strides(self.dimensions)
-        return TileAssignment(dimensions, tuple(ids[offset] for offset in _strided((self.dimensions[k], strides[k]) for k in order)))
+        return TileAssignment(dimensions, tuple(ids[offset] for offset in _strided_offsets((self.dimensions[k], strides[k]) for k in order)))
 
     def with_sorted_minor(self) -> TileAssignment:
         """Returns the tiles with the devices along the last dimension sorted.

@@ -96,7 +96,7 @@ class ResultAccuracy(Record):
 class TensorSparsity(Record):
     """The sparsity of an operand, `{sparsity=1x4 dimension=0 stride=1}`.
 
-    `index` is `idx=`, a later addition to the format.
+    `index` is the value of `idx=`, which newer versions of XLA write.
     """
 
     sparsity: tuple[int, ...] = ()
@@ -106,7 +106,7 @@ class TensorSparsity(Record):
 
 
 class SparsityConfig(Record):
-    """The value of `sparsity_config={lhs={...} rhs={...}}`; None for a dense operand."""
+    """The value of `sparsity_config={lhs={...} rhs={...}}`; a field is None for a dense operand."""
 
     lhs: TensorSparsity | None = None
     rhs: TensorSparsity | None = None

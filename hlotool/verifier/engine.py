@@ -50,7 +50,7 @@ def verify(
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) }")
     >>> print(*verify(module))
-    <string>:1:44: error[T003] result-shape: 'negate' of f32[4] gives f32[4], but f32[5] is written
+    <string>:1:44: error[T003] result-shape: 'negate' of f32[4] returns f32[4], but f32[5] is written
     """
     return check(module, modes, Selection(select, ignore))
 

@@ -206,7 +206,7 @@ WRONG = [
     (lambda b, x: x.annotated(frontend_attributes={"a": 1}), "expected str, found int"),
     (lambda b, x: x.with_layout("f32[4,1]{0,1}"), "the result is f32[2,3], not f32[4,1]"),
     (lambda b, x: b.instruction("negate", x, check=False), "needs a shape"),
-    (lambda b, x: b.instruction("negate", x, "f32[5]"), "gives f32[2,3], but f32[5] is written"),
+    (lambda b, x: b.instruction("negate", x, "f32[5]"), "returns f32[2,3], but f32[5] is written"),
     (lambda b, x: b.constant("{1, 2}", shape="f32[3]"), "literal"),
     (lambda b, x: b.constant(b"12", shape="f32[1]"), "holds 4 bytes, not 2"),
     (lambda b, x: b.constant(b"", shape="()"), "bytes can only be the elements of an array"),

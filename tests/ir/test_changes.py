@@ -1,4 +1,4 @@
-"""The instructions that an edit changes, and that passes therefore visit again."""
+"""The list of instructions changed by an edit, which passes visit again."""
 
 from __future__ import annotations
 

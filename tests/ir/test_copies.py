@@ -1,4 +1,4 @@
-"""Copies and pickles of modules, which equal the originals, print the same and run the same.
+"""Copies and pickles of modules, which equal the originals and have the same text and results.
 
 A pickle can also be read in another process.
 """
@@ -21,7 +21,7 @@ from hlotool.opdefs.table import OPS
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = sorted((ROOT / "samples").glob("*.hlo"))
-WAYS: dict[str, Callable[[Module], Module]] = {
+COPIERS: dict[str, Callable[[Module], Module]] = {
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
     "pickle": lambda module: pickle.loads(pickle.dumps(module)),
@@ -29,21 +29,21 @@ WAYS: dict[str, Callable[[Module], Module]] = {
 PROGRAM = "ENTRY e { p = f32[3] parameter(0) a = f32[3] abs(p), control-predecessors={p} c = f32[3] constant({1, 2, 3}) ROOT r = f32[3] add(a, c) }"
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("copier", COPIERS)
 @pytest.mark.parametrize("path", SAMPLES, ids=[path.name for path in SAMPLES])
-def test_a_copy_is_an_equal_module(path: Path, way: str) -> None:
+def test_a_copy_is_an_equal_module(path: Path, copier: str) -> None:
     module = hlotool.parse_file(path)
-    same = WAYS[way](module)
+    same = COPIERS[copier](module)
     assert list(differences(module, same)) == []
     assert hlotool.to_text(same) == hlotool.to_text(module)
     assert set(same.all_instructions()).isdisjoint(module.all_instructions())
     assert all(x.op is OPS[x.opcode] for x in same.all_instructions())
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_copy_runs_and_is_edited_independently(way: str) -> None:
+@pytest.mark.parametrize("copier", COPIERS)
+def test_a_copy_runs_and_is_edited_independently(copier: str) -> None:
     module = hlotool.parse(PROGRAM)
-    same = WAYS[way](module)
+    same = COPIERS[copier](module)
     assert hlotool.evaluate(same, [[-1.0, -2.0, 3.0]]).tolist() == [2.0, 4.0, 6.0]
     assert hlotool.verify(same) == []
     with hlotool.Rewriter(same) as rewriter:
@@ -54,8 +54,8 @@ def test_a_copy_runs_and_is_edited_independently(way: str) -> None:
     assert not module.is_scheduled
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_annotations_of_the_text_are_copied(way: str) -> None:
+@pytest.mark.parametrize("copier", COPIERS)
+def test_annotations_of_the_text_are_copied(copier: str) -> None:
     # XLA replaces the root's annotations; the printer keeps the annotations in the source.
     text = (
         'f { x = f32[4] parameter(0) ROOT n = f32[4] negate(x), metadata={op_name="inner"} }\n'
@@ -63,13 +63,13 @@ def test_annotations_of_the_text_are_copied(way: str) -> None:
     )
     module = hlotool.parse(text)
     assert 'op_name="inner"' in hlotool.to_text(module)
-    assert hlotool.to_text(WAYS[way](module)) == hlotool.to_text(module)
+    assert hlotool.to_text(COPIERS[copier](module)) == hlotool.to_text(module)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_unknown_opcodes_and_attributes_are_copied(way: str) -> None:
+@pytest.mark.parametrize("copier", COPIERS)
+def test_unknown_opcodes_and_attributes_are_copied(copier: str) -> None:
     module = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT z = f32[] zork(p), color=blue }", strict=False)
-    same = WAYS[way](module)
+    same = COPIERS[copier](module)
     assert hlotool.to_text(same) == hlotool.to_text(module)
     assert [str(d) for d in same.diagnostics] == [str(d) for d in module.diagnostics]
 
@@ -77,8 +77,8 @@ def test_unknown_opcodes_and_attributes_are_copied(way: str) -> None:
 def test_a_deep_chain_is_copied_without_recursion() -> None:
     lines = "".join(f"  n{k + 1} = f32[] negate(n{k})\n" for k in range(20_000))
     module = hlotool.parse(f"ENTRY e {{\n  n0 = f32[] parameter(0)\n{lines}}}")
-    for way in WAYS.values():
-        assert len(way(module).entry) == 20_001
+    for copier in COPIERS.values():
+        assert len(copier(module).entry) == 20_001
 
 
 def test_another_process_reads_a_pickle(tmp_path: Path) -> None:

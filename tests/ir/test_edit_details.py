@@ -18,7 +18,7 @@ from hlotool.ir.order import LinkedOrder
 from hlotool.shapes.shape import array_shape
 
 CHAIN = "ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) b = f32[2] negate(a) ROOT c = f32[2] add(b, b) }"
-WAITING = (
+CONTROL_EDGES = (
     "ENTRY e { p = f32[2] parameter(0) u = f32[2] sine(p) v = f32[2] abs(p) "
     "a = f32[2] negate(p), control-predecessors={u} b = f32[2] cosine(p), control-predecessors={v, a} ROOT c = f32[2] add(b, b) }"
 )
@@ -35,11 +35,11 @@ def names(computation: Computation) -> list[str]:
     return [x.name for x in computation]
 
 
-def waits(module: Module) -> dict[str, list[str]]:
+def all_control_predecessors(module: Module) -> dict[str, list[str]]:
     return {x.name: [y.name for y in x.control_predecessors] for x in module.entry if x.control_predecessors}
 
 
-def edited(text: str, edit: Edit) -> Module:
+def apply_edit(text: str, edit: Edit) -> Module:
     """Returns the module in `text` after an edit of its entry computation.
 
     Checks that the printed module parses back to the same module.
@@ -52,12 +52,12 @@ def edited(text: str, edit: Edit) -> Module:
     return module
 
 
-def in_turn(*edits: Edit) -> Edit:
-    def all_of_them(rewriter: Rewriter, entry: Computation) -> None:
+def combine(*edits: Edit) -> Edit:
+    def apply_all(rewriter: Rewriter, entry: Computation) -> None:
         for edit in edits:
             edit(rewriter, entry)
 
-    return all_of_them
+    return apply_all
 
 
 # ---- order and names ---------------------------------------------------------------------------------------------------
@@ -80,12 +80,12 @@ def in_turn(*edits: Edit) -> Edit:
         (lambda r, e: r.move(e["b"], after=e["b"]), "p a b c"),
         (lambda r, e: r.rename(e["a"], "z"), "p z b c"),
         (lambda r, e: r.rename(e["a"], "a"), "p a b c"),
-        (in_turn(lambda r, e: r.rename(e["a"], "z"), lambda r, e: r.rename(e["b"], "a")), "p z a c"),
-        (in_turn(lambda r, e: r.rename(e["a"], "z"), lambda r, e: r.insert("sine", [e["p"]], into=e, name="z")), "p z b c z.1"),
-        (in_turn(lambda r, e: r.rename(e["a"], "z"), lambda r, e: r.insert("sine", [e["p"]], into=e, name="a")), "p z b c a"),
-        (in_turn(lambda r, e: r.erase(r.insert("sine", [e["p"]], into=e)), lambda r, e: r.insert("sine", [e["p"]], into=e)), "p a b c sine"),
+        (combine(lambda r, e: r.rename(e["a"], "z"), lambda r, e: r.rename(e["b"], "a")), "p z a c"),
+        (combine(lambda r, e: r.rename(e["a"], "z"), lambda r, e: r.insert("sine", [e["p"]], into=e, name="z")), "p z b c z.1"),
+        (combine(lambda r, e: r.rename(e["a"], "z"), lambda r, e: r.insert("sine", [e["p"]], into=e, name="a")), "p z b c a"),
+        (combine(lambda r, e: r.erase(r.insert("sine", [e["p"]], into=e)), lambda r, e: r.insert("sine", [e["p"]], into=e)), "p a b c sine"),
         (lambda r, e: r.set_operand(e["c"], 0, e["a"]), "p a b c"),
-        # Operands and control predecessors that come later are moved before their users.
+        # An operand or control predecessor inserted at the end is moved in front of its user.
         (lambda r, e: r.set_operand(e["a"], 0, r.insert("sine", [e["p"]], into=e)), "p sine a b c"),
         (
             lambda r, e: r.update(e["a"], attributes={"control-predecessors": (r.insert("sine", [e["p"]], into=e),)}),
@@ -94,11 +94,11 @@ def in_turn(*edits: Edit) -> Edit:
     ],
 )
 def test_instructions_are_inserted_at_the_given_position(edit: Edit, expected: str) -> None:
-    assert names(edited(CHAIN, edit).entry) == expected.split()
+    assert names(apply_edit(CHAIN, edit).entry) == expected.split()
 
 
 def test_one_operand_is_replaced() -> None:
-    root = edited(CHAIN, lambda r, e: r.set_operand(e["c"], 0, e["a"])).entry.root
+    root = apply_edit(CHAIN, lambda r, e: r.set_operand(e["c"], 0, e["a"])).entry.root
     assert [x.name for x in root.operands] == ["a", "b"]
 
 
@@ -111,8 +111,8 @@ def test_a_corrected_order_is_kept() -> None:
         assert names(module.entry) == ["p", "sine", "a", "b", "c"]
 
 
-def test_queries_see_changes_before_a_flush() -> None:
-    module = hlotool.parse(WAITING)
+def test_queries_include_changes_before_a_flush() -> None:
+    module = hlotool.parse(CONTROL_EDGES)
     rewriter, entry = Rewriter(module), module.entry
     sine = rewriter.insert("sine", [entry["p"]], after=entry["p"])
     assert [x.name for x in rewriter.instructions(entry)][:2] == ["p", "sine"]
@@ -139,7 +139,7 @@ def test_an_empty_order_has_no_items() -> None:
     [
         (lambda r, e: r.erase(e["a"]), {"b": ["v", "u"]}),
         (lambda r, e: r.erase(e["u"]), {"b": ["v", "a"]}),
-        (in_turn(lambda r, e: r.erase(e["u"]), lambda r, e: r.erase(e["v"]), lambda r, e: r.erase(e["a"])), {}),
+        (combine(lambda r, e: r.erase(e["u"]), lambda r, e: r.erase(e["v"]), lambda r, e: r.erase(e["a"])), {}),
         (lambda r, e: r.replace(e["a"], r.insert("tan", [e["p"]], before=e["a"])), {"tan": ["u"], "b": ["v", "tan"]}),
         (lambda r, e: r.replace(e["b"], e["v"]), {"a": ["u"], "v": ["a"]}),
         (
@@ -152,8 +152,8 @@ def test_an_empty_order_has_no_items() -> None:
     ],
 )
 def test_control_predecessors_are_updated(edit: Edit, expected: dict[str, list[str]]) -> None:
-    module = edited(WAITING, edit)
-    assert waits(module) == expected
+    module = apply_edit(CONTROL_EDGES, edit)
+    assert all_control_predecessors(module) == expected
     assert "={}" not in hlotool.to_text(module)
 
 
@@ -161,12 +161,12 @@ def test_uses_in_the_new_value_are_kept() -> None:
     def wrap(rewriter: Rewriter, entry: Computation) -> None:
         rewriter.replace_all_uses(entry["a"], rewriter.insert("sine", [entry["a"]], after=entry["a"]))
 
-    entry = edited(CHAIN, wrap).entry
+    entry = apply_edit(CHAIN, wrap).entry
     assert [x.name for x in (*entry["sine"].operands, *entry["b"].operands)] == ["a", "sine"]
 
 
 def test_a_value_may_be_replaced_by_itself() -> None:
-    assert names(edited(CHAIN, lambda r, e: r.replace_all_uses(e["c"], e["c"])).entry) == ["p", "a", "b", "c"]
+    assert names(apply_edit(CHAIN, lambda r, e: r.replace_all_uses(e["c"], e["c"])).entry) == ["p", "a", "b", "c"]
 
 
 # ---- fields ------------------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def test_metadata_is_given_or_copied_from_the_origin() -> None:
 
 
 def test_updated_annotations_are_printed() -> None:
-    module = edited(CHAIN, lambda r, e: r.update(e["a"], metadata_text='{op_name="x"}', backend_config='"abc"'))
+    module = apply_edit(CHAIN, lambda r, e: r.update(e["a"], metadata_text='{op_name="x"}', backend_config='"abc"'))
     assert 'metadata={op_name="x"}, backend_config="abc"' in hlotool.to_text(module)
 
 
@@ -223,7 +223,7 @@ def test_attributes_stay_shared_and_immutable() -> None:
         ("b", {"attributes": {"dimensions": None}}, "S014"),
     ],
 )
-def test_values_that_the_parser_rejects_are_found_after_an_edit(instruction: str, change: dict[str, object], code: str) -> None:
+def test_values_that_the_parser_would_reject_are_found_after_an_edit(instruction: str, change: dict[str, object], code: str) -> None:
     module = hlotool.parse(
         "ENTRY e { p = f32[4] parameter(0) r = f32[2,2] reshape(p) b = f32[4,2] broadcast(p), dimensions={0} "
         "ROOT t = (f32[2,2], f32[4,2]) tuple(r, b) }"
@@ -289,7 +289,7 @@ def test_shapes_are_inferred() -> None:
     assert [x.shape.text for x in (turned, waiting, sent)] == ["f32[]", "token[]", "token[]"]
 
 
-def test_an_assigned_field_is_not_printed_from_the_source() -> None:
+def test_an_instruction_with_an_assigned_field_is_not_copied_from_the_source() -> None:
     x = hlotool.parse(CHAIN).entry["a"]
     assert 0 <= x.start < x.end
     x.name = "z"
@@ -304,7 +304,7 @@ def test_a_renamed_instruction_keeps_its_location_in_messages() -> None:
     assert [(d.code, d.line) for d in hlotool.verify(module)] == before == [("T003", 3)]
 
 
-def test_findings_about_new_instructions_need_no_origin() -> None:
+def test_findings_about_new_instructions_without_an_origin() -> None:
     module = hlotool.parse(CHAIN)
     with Rewriter(module) as rewriter:
         rewriter.update(rewriter.insert("sine", [module.entry["p"]], into=module.entry), shape=array_shape("f32", (3,)))
@@ -314,14 +314,14 @@ def test_findings_about_new_instructions_need_no_origin() -> None:
 # ---- computations ------------------------------------------------------------------------------------------------------
 
 
-def foreign(text: str) -> Computation:
+def parse_callee(text: str) -> Computation:
     return copy.deepcopy(hlotool.parse(text).computations[0])
 
 
 def test_an_added_computation_is_adapted_to_the_module() -> None:
     module = hlotool.parse(CALL)
     # Its instructions are out of order, and its names are already in use.
-    added = foreign("f { b = f32[2] parameter(0) a = f32[2] negate(b) ROOT n = f32[2] sine(a) } ENTRY e { ROOT p = f32[] parameter(0) }")
+    added = parse_callee("f { b = f32[2] parameter(0) a = f32[2] negate(b) ROOT n = f32[2] sine(a) } ENTRY e { ROOT p = f32[] parameter(0) }")
     added.instructions[:2] = added.instructions[1::-1]
     with Rewriter(module) as rewriter:
         rewriter.add_computation(added)
@@ -335,7 +335,7 @@ def test_an_added_computation_is_adapted_to_the_module() -> None:
 def test_callees_come_before_a_new_call() -> None:
     module = hlotool.parse(CALL)
     with Rewriter(module) as rewriter:
-        added = rewriter.add_computation(foreign("g { ROOT b = f32[2] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }"))
+        added = rewriter.add_computation(parse_callee("g { ROOT b = f32[2] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }"))
         rewriter.insert("call", [module.entry["p"]], into=module.entry, attributes={"to_apply": added})
     assert [c.name for c in module.computations] == ["f", "g", "e"]
 
@@ -419,13 +419,13 @@ def test_names_of_computations_are_separate_from_names_of_instructions() -> None
     with Rewriter(module) as rewriter:
         # An instruction may have the name of a computation.
         rewriter.rename(f, "r")
-        assert rewriter.add_computation(foreign("r { ROOT b = f32[2] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }")).name == "r.1"
+        assert rewriter.add_computation(parse_callee("r { ROOT b = f32[2] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }")).name == "r.1"
         rewriter.rename(module.entry["c"], "e")
     assert "call(p), to_apply=r" in hlotool.to_text(module).replace("%", "").replace("{0}", "")
 
 
 def test_a_hidden_computation_stays_while_it_is_called() -> None:
-    module = edited(SUGAR, lambda r, e: r.erase_computation(r.clone_computation(add_caller(r), "x")))
+    module = apply_edit(SUGAR, lambda r, e: r.erase_computation(r.clone_computation(add_caller(r), "x")))
     assert (len(module.hidden), "abs-start(" in hlotool.to_text(module)) == (1, True)
 
 
@@ -445,7 +445,7 @@ def test_a_hidden_computation_is_erased_with_its_caller() -> None:
     assert (module.hidden, [c.name for c in module.computations]) == (set(), ["e"])
 
 
-def test_the_body_of_a_fusion_is_not_scheduled() -> None:
+def test_the_body_of_a_fusion_has_no_schedule() -> None:
     text = "HloModule m, is_scheduled=true\n" + CALL
     for call, is_fusion in (("call(p), to_apply=f", False), ("fusion(p), kind=kLoop, calls=f", True)):
         module = hlotool.parse(text.replace("call(p), to_apply=f", call))
@@ -561,27 +561,28 @@ def test_an_error_in_the_block_is_not_hidden_by_another() -> None:
         fail_halfway()
 
 
-def tampered_operand(module: Module) -> None:
+def tamper_with_operand(module: Module) -> None:
     module.entry["c"].operands = (module.entry["a"], module.entry["v"])
 
 
-def tampered_wait(module: Module) -> None:
+def tamper_with_control_edge(module: Module) -> None:
     module.entry["b"].attributes = module.entry["b"].attributes.changed({"control-predecessors": None})
 
 
-def tampered_call(module: Module) -> None:
+def tamper_with_call(module: Module) -> None:
     module.entry["k"].attributes = module.entry["k"].attributes.changed({"to_apply": module.computation("g")})
 
 
-def tampered_list(module: Module) -> None:
+def tamper_with_list(module: Module) -> None:
     module.computation("g").instructions.append(make_instruction("new", "iota", shape=array_shape("s32", (2,)), attributes={"iota_dimension": 0}))
 
 
 @pytest.mark.parametrize(
-    ("tamper", "table"), [(tampered_operand, "users"), (tampered_wait, "successors"), (tampered_call, "callers"), (tampered_list, "owners")]
+    ("tamper", "table"),
+    [(tamper_with_operand, "users"), (tamper_with_control_edge, "successors"), (tamper_with_call, "callers"), (tamper_with_list, "owners")],
 )
 def test_changes_made_without_the_rewriter_are_found(tamper: Callable[[Module], None], table: str) -> None:
-    text = "f { x = f32[2] parameter(0) ROOT n = f32[2] negate(x) } g { y = f32[2] parameter(0) ROOT m = f32[2] sine(y) } " + WAITING
+    text = "f { x = f32[2] parameter(0) ROOT n = f32[2] negate(x) } g { y = f32[2] parameter(0) ROOT m = f32[2] sine(y) } " + CONTROL_EDGES
     module = hlotool.parse(text.replace("ROOT", "k = f32[2] call(p), to_apply=f ROOT", 3).replace("k = f32[2] call(p), to_apply=f ROOT", "ROOT", 2))
     rewriter = Rewriter(module)
     tamper(module)

@@ -214,8 +214,8 @@ DIFFERENT += [
         "ENTRY e { p = s32[] parameter(0) ROOT q = f32[] parameter(1), control-predecessors={p} }",
         ["e: p: shapes f32[] and s32[]"],
     ),
-    # Instructions with equal attribute text share an attribute set, so the two pairs of compared
-    # instructions have one set in common.
+    # Instructions with the same attribute text share an attribute set, so one set occurs in both
+    # pairs of compared instructions.
     (TWO_SETS.format("1", "1"), TWO_SETS.format("1", "2"), ["e: b: attribute frontend_attributes a: '1' and '2'"]),
     (TWO_SETS.format("1", "2"), TWO_SETS.format("1", "1"), ["e: b: attribute frontend_attributes a: '2' and '1'"]),
 ]
@@ -231,7 +231,7 @@ EQUAL = [
 
 @pytest.mark.parametrize("text", EQUAL)
 def test_equal_modules_do_not_differ(text):
-    assert list(differences(parse(text), parse("// another place\n" + text))) == []
+    assert list(differences(parse(text), parse("// a comment\n" + text))) == []
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_equal_modules_do_not_differ(text):
         (BATCH_NORM.format("nan"), BATCH_NORM.format("-nan")),
     ],
 )
-def test_different_spellings_are_equal(first, second):
+def test_modules_with_different_spellings_are_equal(first, second):
     assert list(differences(parse(first), parse(second))) == []
 
 
@@ -329,20 +329,20 @@ OTHER_BODIES = [
 ]
 
 
-def both(first, second):
+def parse_both(first, second):
     module = parse(f"{INNER} a {{ {first} }} b {{ {second} }} ENTRY e {{ ROOT r = () tuple() }}")
     return module.computation("a"), module.computation("b")
 
 
 @pytest.mark.parametrize(("first", "second"), SAME_BODIES)
 def test_computations_that_differ_in_names_only(first, second):
-    assert same_computation(*both(first, second))
+    assert same_computation(*parse_both(first, second))
 
 
 @pytest.mark.parametrize(("first", "second"), OTHER_BODIES)
 def test_computations_that_differ(first, second):
-    assert not same_computation(*both(first, second))
-    assert not same_computation(*both(second, first))
+    assert not same_computation(*parse_both(first, second))
+    assert not same_computation(*parse_both(second, first))
 
 
 def test_nested_calls_are_compared_once():

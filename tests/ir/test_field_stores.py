@@ -11,11 +11,11 @@ import pytest
 import hlotool
 
 PACKAGE = Path(hlotool.__file__).parent
-# The code that builds and edits modules. The canonical form is a copy and a random module is new,
-# so no other code sees these modules while they are rearranged.
+# The code that builds and edits modules. `differ/canonical.py` changes only copies and
+# `testing/edits.py` only new random modules, so no other code sees these modules during changes.
 ALLOWED = ("builder/", "ir/", "text/parse/", "differ/canonical.py", "testing/edits.py")
-# Fields of instructions, computations and modules with names that no other class of the package
-# uses.
+# Fields of instructions, computations and modules whose names are not used by other classes of the
+# package.
 FIELDS = {
     "attributes",
     "backend_config",
@@ -35,9 +35,9 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py") if not path.relative_to(PA
 
 
 def stores(tree: ast.AST) -> Iterator[str]:
-    """Yields the lines that modify a field of an object other than `self`.
+    """Yields a description of each statement that modifies a field of an object other than `self`.
 
-    They assign or delete the field, or call a method that modifies it.
+    Such a statement assigns or deletes the field, or calls a method that modifies its value.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del) and node.attr in FIELDS and not is_self(node.value):
@@ -57,7 +57,7 @@ def is_field(node: ast.expr) -> bool:
 
 
 @pytest.mark.parametrize("path", FILES, ids=[path.relative_to(PACKAGE).as_posix() for path in FILES])
-def test_nothing_else_modifies_modules(path: Path) -> None:
+def test_no_other_code_modifies_modules(path: Path) -> None:
     positions = list(stores(ast.parse(path.read_text(encoding="utf-8"))))
     assert not positions, f"use a Rewriter: {positions}"
 

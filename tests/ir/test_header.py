@@ -30,7 +30,7 @@ FULL = (
         (2, "(0, {}), (1, {})", "{0}: (0, {}, may-alias), {1}: (1, {}, may-alias)", "s8[], s16[]", "true,false"),
     ],
 )
-def test_a_parameter_is_erased_from_the_header(number: int, donors: str, aliases: str, layout: str, flags: str) -> None:
+def test_an_erased_parameter_is_removed_from_the_header(number: int, donors: str, aliases: str, layout: str, flags: str) -> None:
     module = hlotool.parse(FULL)
     with Rewriter(module) as rewriter:
         rewriter.erase_parameter(module.entry.parameters[number])
@@ -49,7 +49,7 @@ def test_a_single_flag_for_all_parameters_is_kept() -> None:
     assert "allow_spmd_sharding_propagation_to_parameters={true}" in hlotool.to_text(module)
 
 
-def retyped(number: int, element_type: str, dimensions: tuple[int, ...] = ()) -> Edit:
+def retype(number: int, element_type: str, dimensions: tuple[int, ...] = ()) -> Edit:
     return lambda r, e: r.update(e.parameters[number], shape=array_shape(element_type, dimensions))
 
 
@@ -61,12 +61,12 @@ LAYOUT = "updated the entry computation layout: "
     [
         (lambda r, e: r.insert("negate", [e["a"]], into=e), "(s8[], s16[], s32[])->(s8[], s16[], s32[])", []),
         (
-            retyped(1, "f32"),
+            retype(1, "f32"),
             "(s8[], f32[], s32[])->(s8[], s16[], s32[])",
             [f"{LAYOUT}parameter 1 is now f32[]", "dropped 1 alias that no longer matches the entry"],
         ),
         (
-            lambda r, e: (retyped(1, "f32")(r, e), retyped(2, "f32", (2,))(r, e)),
+            lambda r, e: (retype(1, "f32")(r, e), retype(2, "f32", (2,))(r, e)),
             "(s8[], f32[], f32[2]{0})->(s8[], s16[], s32[])",
             [f"{LAYOUT}parameter 1 is now f32[]", f"{LAYOUT}parameter 2 is now f32[2]", "dropped 2 aliases that no longer match the entry"],
         ),

@@ -1,4 +1,4 @@
-"""Edits that occur in large numbers: erasing computations, replacing operands, control edges."""
+"""Edits that occur in large numbers: of computations, of operands and of control edges."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_operands_of_wide_tuples_are_replaced_one_by_one(width: int) -> None:
     assert [x.name for x in entry.root.operands] == expected
 
 
-def test_positions_are_those_of_the_given_tuple() -> None:
+def test_positions_in_the_given_tuple_are_used() -> None:
     positions: TupleEditor[str] = TupleEditor()
     first = positions.replaced(("a", "b", "a"), "a", "b")
     assert first == ("b", "b", "b")
@@ -82,7 +82,7 @@ def test_positions_are_those_of_the_given_tuple() -> None:
     assert TupleEditor[str]().replaced((), "a", "b") == ()
 
 
-def waits(text: str) -> list[str]:
+def replaced_predecessors(text: str) -> list[str]:
     """Returns the root's control predecessors after replacing `a` with `c`; checks the uses."""
     module = hlotool.parse(text)
     with Rewriter(module) as rewriter:
@@ -98,7 +98,10 @@ def waits(text: str) -> list[str]:
 @pytest.mark.parametrize(("before", "after"), [("a", "c"), ("b, a, d", "b c d"), ("a, b, a", "c b"), ("c, a, b", "c b"), ("b, a, c", "b c")])
 def test_control_predecessors_are_replaced_in_place(before: str, after: str) -> None:
     values = " ".join(f"{name} = f32[] negate(p)" for name in "abcd")
-    assert waits(f"ENTRY e {{ p = f32[] parameter(0) {values} ROOT r = f32[] abs(p), control-predecessors={{{before}}} }}") == after.split()
+    assert (
+        replaced_predecessors(f"ENTRY e {{ p = f32[] parameter(0) {values} ROOT r = f32[] abs(p), control-predecessors={{{before}}} }}")
+        == after.split()
+    )
 
 
 def test_control_predecessors_of_an_erased_instruction_are_inherited_once() -> None:

@@ -13,32 +13,32 @@ def test_legal_names(name, legal):
     assert is_legal_name(name) is legal
 
 
-class Counted(set):
+class CountingSet(set):
     """A set of names that counts its lookups."""
 
-    asked = 0
+    lookups = 0
 
     def __contains__(self, name: object) -> bool:
-        self.asked += 1
+        self.lookups += 1
         return super().__contains__(name)
 
 
 def test_the_search_for_free_names_continues_where_the_previous_one_ended():
-    taken, counters = Counted({"a", "a.2", "b"}), {}
+    taken, counters = CountingSet({"a", "a.2", "b"}), {}
     names = []
     for _ in range(200):
         names.append(free_name("a", taken, counters))
         taken.add(names[-1])
     assert names[:3] == ["a.1", "a.3", "a.4"]
     assert len(set(names)) == 200
-    assert taken.asked < 2 * len(names) + 10
+    assert taken.lookups < 2 * len(names) + 10
     assert free_name("c", taken, counters) == "c"
-    # A name that has become free is used again.
+    # A name is used again once it is available.
     taken.remove(names[-1])
     assert free_name("a", taken, counters) == names[-1]
 
 
-def printed(instructions: str) -> list[str]:
+def printed_names(instructions: str) -> list[str]:
     module = parse(f"ENTRY e {{ {instructions} }}")
     names, _ = unique_names(module)
     return [names[x] for x in module.entry.instructions]
@@ -60,10 +60,10 @@ def printed(instructions: str) -> list[str]:
     ],
 )
 def test_names_as_xla_prints_them(written, expected):
-    assert printed(" ".join(f"{name} = f32[] parameter({k})" for k, name in enumerate(written))) == expected
+    assert printed_names(" ".join(f"{name} = f32[] parameter({k})" for k, name in enumerate(written))) == expected
 
 
-def test_computations_have_separate_names_and_one_of_them_is_named_first():
+def test_computations_have_separate_names_and_the_first_can_be_chosen():
     module = parse("f { ROOT a = f32[] parameter(0) } g { ROOT a.1 = f32[] parameter(0) } ENTRY e { ROOT a = f32[] parameter(0) }")
     instructions, computations = unique_names(module)
     assert list(computations.values()) == ["f", "g", "e"]
@@ -99,7 +99,7 @@ def test_a_name_is_in_use_until_the_last_instruction_with_it_is_erased():
 
 
 def test_the_search_for_free_numbers_continues_where_the_previous_one_ended():
-    names, used = _Uniquifier(), Counted()
+    names, used = _Uniquifier(), CountingSet()
     names._used["a"] = used
     assert len({names.take("a") for _ in range(300)}) == 300
-    assert used.asked < 4 * 300
+    assert used.lookups < 4 * 300

@@ -20,7 +20,7 @@ TEXT = (
 
 
 TEXTS = [text for text in texts_of_cases(Path(__file__).parents[1]) if 0 < len(text) < 3000]
-HOPELESS = [
+WITHOUT_COMPUTATIONS = [
     "",
     "HloModule m\n",
     "HloModule m, is_scheduled=true",
@@ -51,7 +51,7 @@ def test_str_is_the_text() -> None:
     assert repr(module) == "<module module_e with 2 computations>"
 
 
-def damaged(text: str, random: Random) -> str:
+def damage(text: str, random: Random) -> str:
     """Returns the text truncated, without one of its lines, or without the start of a line."""
     kind = random.randrange(3)
     if kind == 0:
@@ -63,19 +63,19 @@ def damaged(text: str, random: Random) -> str:
     return "\n".join([*lines[:at], lines[at][random.randrange(len(lines[at]) + 1) :], *lines[at + 1 :]])
 
 
-@pytest.mark.parametrize("text", HOPELESS)
-def test_a_text_without_computations_gives_a_module(text: str) -> None:
+@pytest.mark.parametrize("text", WITHOUT_COMPUTATIONS)
+def test_text_without_computations_is_parsed(text: str) -> None:
     check_tolerant_parse(text)
 
 
 @settings(max_examples=300)
-@given(st.builds(damaged, shortest_first(TEXTS), RANDOM))
-def test_any_text_gives_a_module(text: str) -> None:
+@given(st.builds(damage, shortest_first(TEXTS), RANDOM))
+def test_any_text_is_parsed(text: str) -> None:
     check_tolerant_parse(text)
 
 
 def check_tolerant_parse(text: str) -> None:
-    """Checks that parsing any text gives a module that can be walked, printed and verified.
+    """Checks that parsing any text returns a module that can be walked, printed and verified.
 
     Evaluating the module must fail if the text has errors.
     """

@@ -1,4 +1,4 @@
-"""Notes about the source: kinds of notes, the effect of edits on them, and copies of them."""
+"""Notes about the source: their kinds, the effect of edits on them, and copies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hlotool.ir.model import Module
 from hlotool.ir.notes import Annotations, SourceNotes
 from hlotool.shapes.shape import array_shape
 
-WAYS: dict[str, Callable[[Module], Module]] = {
+COPIERS: dict[str, Callable[[Module], Module]] = {
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
     "pickle": lambda module: pickle.loads(pickle.dumps(module)),
@@ -68,30 +68,30 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("way", ["parse", *WAYS])
+@pytest.mark.parametrize("copier", ["parse", *COPIERS])
 @pytest.mark.parametrize("change", CHANGES)
-def test_changes_without_a_rewriter_are_printed(change: Callable[[Module], None], way: str) -> None:
+def test_changes_without_a_rewriter_are_printed(change: Callable[[Module], None], copier: str) -> None:
     module = hlotool.parse(PROGRAM)
     change(module)
-    assert CHANGES[change] in hlotool.to_text(WAYS[way](module) if way != "parse" else module)
-    # An assignment in any module makes the printer check each instruction of a copy.
-    if way != "parse":
-        copied = WAYS[way](hlotool.parse(PROGRAM))
+    assert CHANGES[change] in hlotool.to_text(COPIERS[copier](module) if copier != "parse" else module)
+    # After an assignment in any module, the printer checks each instruction of a copy.
+    if copier != "parse":
+        copied = COPIERS[copier](hlotool.parse(PROGRAM))
         hlotool.parse(PROGRAM).entry.root.name = "other"
         assert hlotool.to_text(copied) == PROGRAM
         change(copied)
         assert CHANGES[change] in hlotool.to_text(copied)
 
 
-@pytest.mark.parametrize("way", ["parse", *WAYS])
-def test_copies_have_the_notes_of_the_source(way: str) -> None:
+@pytest.mark.parametrize("copier", ["parse", *COPIERS])
+def test_copies_have_the_notes_of_the_source(copier: str) -> None:
     module = hlotool.parse(PROGRAM)
     a = module.entry["a"]
     with Rewriter(module) as rewriter:
         f = module.computation("f")
         new = rewriter.insert("sine", [f["x"]], into=f, origin=f["t"])
-    if way != "parse":
-        copied = WAYS[way](module)
+    if copier != "parse":
+        copied = COPIERS[copier](module)
         a, new, f = copied.entry["a"], copied.computation("f")["sine"], copied.computation("f")
         assert copied.notes.fast_count == module.notes.fast_count > 0
         module = copied
@@ -105,20 +105,20 @@ def test_copies_have_the_notes_of_the_source(way: str) -> None:
     assert PROGRAM[span.start : span.end].strip().startswith("%p = ")
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_copies_share_attributes_as_the_original_does(way: str) -> None:
+@pytest.mark.parametrize("copier", COPIERS)
+def test_copies_share_attributes_as_the_original_does(copier: str) -> None:
     module = hlotool.parse(PROGRAM)
     with Rewriter(module) as rewriter:
         rewriter.insert_copy(module.entry["b"], into=module.entry, name="again")
-    entry = WAYS[way](module).entry
+    entry = COPIERS[copier](module).entry
     assert entry["again"].attributes is entry["b"].attributes
     assert entry["b"].attributes["to_apply"] is not module.computation("f")
-    if way != "pickle":
+    if copier != "pickle":
         assert entry["a"].attributes is module.entry["a"].attributes
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_notes_about_removed_parts_are_not_copied(way: str) -> None:
+@pytest.mark.parametrize("copier", COPIERS)
+def test_notes_about_removed_parts_are_not_copied(copier: str) -> None:
     module = hlotool.parse(hlotool.to_text(hlotool.parse(ANNOTATED)))
     with Rewriter(module) as rewriter:
         p = module.entry["p"]
@@ -128,40 +128,40 @@ def test_notes_about_removed_parts_are_not_copied(way: str) -> None:
         rewriter.set_root(new)
     del module.computations[0]
     module.entry.instructions = [p, start, new]
-    copied = WAYS[way](module)
+    copied = COPIERS[copier](module)
     assert [c.name for c in copied.computations] == ["e"]
     assert [x.name for x in copied.entry] == ["p", start.name, new.name]
-    if way == "pickle":
+    if copier == "pickle":
         assert (copied.notes.origin_of, list(copied.notes.spans)) == ({}, [])
         assert gone not in copied.notes.origin_of
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_an_instruction_removed_from_the_list_is_not_copied(way: str) -> None:
+@pytest.mark.parametrize("copier", COPIERS)
+def test_an_instruction_removed_from_the_list_is_not_copied(copier: str) -> None:
     module = hlotool.parse(PROGRAM)
     del module.entry.instructions[-2]
     module.entry.root = module.entry.instructions[-1]
     module.entry.root.operands = (module.entry["a"], module.entry["b"])
-    copied = WAYS[way](module)
-    if way == "pickle":
+    copied = COPIERS[copier](module)
+    if copier == "pickle":
         assert list(copied.notes.spans) == [copied.computation("f")]
     assert hlotool.to_text(copied) == hlotool.to_text(module)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_computation_removed_from_the_list_is_not_copied(way: str) -> None:
+@pytest.mark.parametrize("copier", COPIERS)
+def test_a_computation_removed_from_the_list_is_not_copied(copier: str) -> None:
     module = hlotool.parse(hlotool.to_text(hlotool.parse("g { ROOT x = f32[] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }")))
     assert len(module.notes.spans) == 2
     del module.computations[0]
-    copied = WAYS[way](module)
+    copied = COPIERS[copier](module)
     assert [c.name for c in copied.computations] == ["e"]
-    if way == "pickle":
+    if copier == "pickle":
         assert list(copied.notes.spans) == [copied.entry]
     assert hlotool.to_text(copied) == hlotool.to_text(module)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_text_of_a_call_is_not_copied_without_the_computation(way: str) -> None:
+@pytest.mark.parametrize("copier", COPIERS)
+def test_the_text_of_a_call_is_not_copied_without_the_computation(copier: str) -> None:
     body = "{ x = f32[4] parameter(0) ROOT n = f32[4] negate(x) }"
     text = (
         f"g {body} h {body} f {{ y = f32[4] parameter(0) ROOT c = f32[4] call(y), to_apply=g }}\n"
@@ -174,18 +174,18 @@ def test_the_text_of_a_call_is_not_copied_without_the_computation(way: str) -> N
         for call in (module.entry["t"], module.computation("f")["c"]):
             rewriter.update(call, attributes={"to_apply": module.computation("h")})
         rewriter.erase_computation(module.computation("g"))
-    assert hlotool.to_text(WAYS[way](module)) == hlotool.to_text(module)
+    assert hlotool.to_text(COPIERS[copier](module)) == hlotool.to_text(module)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_headers_threads_and_tables_are_copied(way: str) -> None:
+@pytest.mark.parametrize("copier", COPIERS)
+def test_headers_threads_and_tables_are_copied(copier: str) -> None:
     module = hlotool.parse(
         'HloModule m, replica_count=2\n\nFileNames\n1 "a.py"\n\nFunctionNames\n1 "f"\n\nFileLocations\n'
         "1 {file_name_id=1 function_name_id=1 line=1 end_line=1 column=1 end_column=2}\n\nStackFrames\n1 {file_location_id=1 parent_frame_id=1}\n\n"
         'f { x = f32[4] parameter(0) ROOT n = f32[4] negate(x) }, execution_thread="other"\n'
         "ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }"
     )
-    copied = WAYS[way](module)
+    copied = COPIERS[copier](module)
     assert hlotool.to_text(copied) == hlotool.to_text(module)
     assert copied.attribute_starts == module.attribute_starts
     assert copied.computation("f").execution_thread == "other"
@@ -195,15 +195,15 @@ def test_headers_threads_and_tables_are_copied(way: str) -> None:
     assert copied.stack_tables is not None
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_messages_about_the_header_of_a_copy_point_to_it(way: str) -> None:
+@pytest.mark.parametrize("copier", COPIERS)
+def test_messages_about_the_header_of_a_copy_point_to_it(copier: str) -> None:
     module = hlotool.parse("HloModule m,\n  replica_count=0\nENTRY e { ROOT p = f32[] parameter(0) }")
     before = [str(d) for d in hlotool.verify(module)]
-    assert [str(d) for d in hlotool.verify(WAYS[way](module))] == before
+    assert [str(d) for d in hlotool.verify(COPIERS[copier](module))] == before
     assert any(":2:" in text for text in before)
 
 
-def test_parts_are_copied_on_their_own() -> None:
+def test_computations_and_instructions_are_copied_separately() -> None:
     entry = hlotool.parse(PROGRAM).entry
     for twin in (copy.copy(entry), copy.deepcopy(entry)):
         assert twin is not entry
@@ -214,14 +214,14 @@ def test_parts_are_copied_on_their_own() -> None:
         assert x.operands == entry["r"].operands
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_module_without_a_source_is_copied(way: str) -> None:
+@pytest.mark.parametrize("copier", COPIERS)
+def test_a_module_without_a_source_is_copied(copier: str) -> None:
     module = Module("m")
     with Rewriter(module) as rewriter:
         module.entry = rewriter.add_computation("e")
         rewriter.insert("parameter", into=module.entry, immediate=0, shape=array_shape("f32"))
     assert module.diagnostics == []
-    assert str(WAYS[way](module)) == str(module)
+    assert str(COPIERS[copier](module)) == str(module)
 
 
 def test_unknown_attributes_of_a_module_are_errors() -> None:
@@ -252,7 +252,7 @@ def test_changed_annotations_are_printed(change: dict[str, object]) -> None:
     assert "new" in text or 'frontend_attributes={a="b"}' in text
 
 
-def test_the_annotations_of_the_text_are_the_first_replaced_ones() -> None:
+def test_the_annotations_of_the_text_are_those_replaced_first() -> None:
     x = hlotool.parse(PROGRAM).entry["a"]
     first, second, third = (Annotations(x.attributes, text, None) for text in ("one", "two", x.metadata_text))
     notes = SourceNotes()

@@ -1,4 +1,6 @@
-"""Cleanup by a Rewriter: names become free again, and empty control edges are removed."""
+"""Cleanup by a Rewriter: names become available again, and empty `control-predecessors` attributes
+are removed.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ SAME_NAME = (
 )
 
 
-def test_both_ends_of_a_control_edge_are_known() -> None:
+def test_both_ends_of_a_control_edge_are_recognized() -> None:
     module = hlotool.parse(WAITING)
     rewriter = Rewriter(module)
     assert [rewriter.has_control_edges(x) for x in module.entry] == [False, True, True, False]
@@ -27,7 +29,7 @@ def test_the_attribute_is_removed_with_the_last_control_predecessor() -> None:
     assert "control-predecessors" not in b.attributes
 
 
-def test_the_name_of_a_moved_and_renamed_instruction_is_free() -> None:
+def test_the_name_of_a_moved_and_renamed_instruction_is_available() -> None:
     module = hlotool.parse(SAME_NAME)
     f, entry = module.computations
     call, x, y = entry["c"], entry["x"], f.root

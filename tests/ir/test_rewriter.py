@@ -29,10 +29,10 @@ def read(text: str) -> Module:
     return module
 
 
-def checked(module: Module, *expected: str) -> Module:
+def check(module: Module, *expected: str) -> Module:
     """Checks that a module is valid, and that its printed text has the expected lines.
 
-    Checks that the printed text parses back to the same module, and returns the parsed module.
+    Also checks that the text parses back to the same module, and returns the parsed module.
     """
     text = hlotool.to_text(module)
     assert [str(d) for d in hlotool.verify(module, select=["T", "C", "A", "L", "M", "P"]) if d.severity == "error"] == []
@@ -57,14 +57,14 @@ def test_a_replaced_operand_is_printed() -> None:
     p, _, b, _ = module.entry.instructions
     with Rewriter(module) as rewriter:
         rewriter.replace_all_uses(b, p)
-    checked(module, "ROOT c = f32[2] add(p, p)")
+    check(module, "ROOT c = f32[2] add(p, p)")
 
 
 def test_an_erased_instruction_is_not_printed() -> None:
     module = read("ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) ROOT c = f32[2] add(p, p) }")
     with Rewriter(module) as rewriter:
         rewriter.erase(module.entry["a"])
-    assert "negate" not in hlotool.to_text(checked(module))
+    assert "negate" not in hlotool.to_text(check(module))
 
 
 def test_assigned_fields_are_printed() -> None:
@@ -94,7 +94,7 @@ def test_replace() -> None:
         two = rewriter.insert("constant", before=c, immediate=scalar(2.0), origin=c)
         spread = rewriter.insert("broadcast", [two], before=c, shape=c.shape, attributes={"dimensions": ()})
         rewriter.replace(c, rewriter.insert("multiply", [c.operands[0], spread], before=c, origin=c))
-    checked(module, "ROOT multiply = f32[2] multiply(b, broadcast)")
+    check(module, "ROOT multiply = f32[2] multiply(b, broadcast)")
     assert results(module, [1.0, 2.0]) == [2.0, 4.0]
 
 
@@ -112,7 +112,7 @@ def test_fold_to_a_constant() -> None:
         rewriter.replace(root, folded)
         for name in ("x", "y"):
             rewriter.erase(module.entry[name])
-    checked(module, 'ROOT constant = f32[2] constant({4, 6}), metadata={op_name="sum"}')
+    check(module, 'ROOT constant = f32[2] constant({4, 6}), metadata={op_name="sum"}')
     assert results(module) == expected
     assert module.notes.origin_of[module.entry.root] is root
 
@@ -123,7 +123,7 @@ def test_erase_dead_code() -> None:
         for x in reversed(module.entry.instructions):
             if x.opcode != "parameter" and not rewriter.is_used(x):
                 rewriter.erase(x)
-    assert [x.name for x in checked(module).entry] == ["p", "r"]
+    assert [x.name for x in check(module).entry] == ["p", "r"]
 
 
 CALL = """
@@ -148,7 +148,7 @@ def test_inline_a_call() -> None:
     expected = results(module, [1.0, 5.0], [2.0, 3.0])
     with Rewriter(module) as rewriter:
         inline(rewriter, module.entry["c"])
-    assert len(checked(module, "ROOT r = f32[2] negate(m.1)").computations) == 1
+    assert len(check(module, "ROOT r = f32[2] negate(m.1)").computations) == 1
     assert results(module, [1.0, 5.0], [2.0, 3.0]) == expected
 
 
@@ -180,7 +180,7 @@ def test_outline_instructions_into_a_call() -> None:
     expected = results(module, [1.0, 5.0])
     with Rewriter(module) as rewriter:
         outline(rewriter, [module.entry["a"], module.entry["b"]], "twice")
-    again = checked(module, "ROOT c = f32[2] add(call, call)", "call = f32[2] call(p), to_apply=twice")
+    again = check(module, "ROOT c = f32[2] add(call, call)", "call = f32[2] call(p), to_apply=twice")
     assert [c.name for c in again.computations] == ["twice", "e"]
     assert results(module, [1.0, 5.0]) == expected
 
@@ -195,7 +195,7 @@ def test_split_a_tuple() -> None:
         for x in rewriter.users(t):
             rewriter.replace(x, t.operands[x.attributes["index"]])
         rewriter.erase(t)
-    checked(module, "ROOT r = (s32[], f32[2]) tuple(q, p)")
+    check(module, "ROOT r = (s32[], f32[2]) tuple(q, p)")
 
 
 SCHEDULED = "HloModule m, is_scheduled=true\nENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) b = f32[2] sine(p) ROOT c = f32[2] add(a, b) }"
@@ -206,10 +206,10 @@ def test_move_in_a_schedule() -> None:
     a, b = module.entry["a"], module.entry["b"]
     with Rewriter(module) as rewriter:
         rewriter.move(a, after=b)
-    assert [x.name for x in checked(module).entry] == ["p", "b", "a", "c"]
+    assert [x.name for x in check(module).entry] == ["p", "b", "a", "c"]
     with Rewriter(module) as rewriter:
         rewriter.move(b, before=module.entry["c"])
-    assert [x.name for x in checked(module).entry] == ["p", "a", "b", "c"]
+    assert [x.name for x in check(module).entry] == ["p", "a", "b", "c"]
 
 
 def test_a_wrong_schedule_is_an_error() -> None:
@@ -225,7 +225,7 @@ def test_change_a_called_computation() -> None:
     with Rewriter(module) as rewriter:
         rewriter.update(module.entry["c"], attributes={"to_apply": module.computation("g")})
         rewriter.erase_computation(module.computation("f"))
-    assert [c.name for c in checked(module, "c = f32[2] call(p, q), to_apply=g").computations] == ["g", "e"]
+    assert [c.name for c in check(module, "c = f32[2] call(p, q), to_apply=g").computations] == ["g", "e"]
     assert results(module, [1.0, 5.0], [2.0, 3.0]) == [-3.0, -8.0]
 
 
@@ -237,7 +237,7 @@ def test_rename_everything() -> None:
             rewriter.rename(computation, f"computation_{k}")
             for j, x in enumerate(computation):
                 rewriter.rename(x, f"value_{k}_{j}")
-    checked(module, "value_1_2 = f32[2] call(value_1_0, value_1_1), to_apply=computation_0", "ROOT value_1_3 = f32[2] negate(value_1_2)")
+    check(module, "value_1_2 = f32[2] call(value_1_0, value_1_1), to_apply=computation_0", "ROOT value_1_3 = f32[2] negate(value_1_2)")
     assert results(module, [1.0, 5.0], [2.0, 3.0]) == expected
 
 
@@ -247,7 +247,7 @@ def test_drop_a_parameter_with_its_callers_operands() -> None:
     with Rewriter(module) as rewriter:
         f = module.computation("f")
         rewriter.erase_parameter(f["a"])
-    checked(module, "b = f32[2] parameter(0)", "c = f32[2] call(q), to_apply=f")
+    check(module, "b = f32[2] parameter(0)", "c = f32[2] call(q), to_apply=f")
     assert results(module, [1.0, 5.0], [2.0, 3.0]) == [-4.0, -9.0]
 
 
@@ -259,7 +259,7 @@ def test_drop_a_parameter_of_the_entry() -> None:
     )
     with Rewriter(module) as rewriter:
         rewriter.erase_parameter(module.entry["p"])
-    text = hlotool.to_text(checked(module, "q = f32[2] parameter(0)"))
+    text = hlotool.to_text(check(module, "q = f32[2] parameter(0)"))
     assert "input_output_alias={ {}: (0, {}, may-alias) }" in text
     assert "buffer_donor" not in text
     assert "entry_computation_layout={(f32[2]{0})->f32[2]{0}}" in text
@@ -272,9 +272,7 @@ def test_clone_a_computation_with_a_suffix() -> None:
         clone = rewriter.clone_computation(module.computation("f"), "special")
         rewriter.update(module.entry["c"], attributes={"to_apply": clone})
         rewriter.update(clone["m.special"], op="add")
-    checked(
-        module, "ROOT m.special = f32[2] add(d.special, d.special)", "ROOT m = f32[2] multiply(d, d)", "c = f32[2] call(p, q), to_apply=f.special"
-    )
+    check(module, "ROOT m.special = f32[2] add(d.special, d.special)", "ROOT m = f32[2] multiply(d, d)", "c = f32[2] call(p, q), to_apply=f.special")
     assert results(module, [1.0, 5.0], [2.0, 3.0]) == [2.0, -4.0]
 
 
@@ -286,7 +284,7 @@ def test_merge_two_modules() -> None:
         entry = module.entry
         call = rewriter.insert("call", entry.parameters, into=entry, shape=entry.root.shape, attributes={"to_apply": other.entry})
         rewriter.set_root(rewriter.insert("tuple", [entry.root, call], into=entry))
-    again = checked(module, "ROOT tuple = (f32[2], f32[2]) tuple(r, call)")
+    again = check(module, "ROOT tuple = (f32[2], f32[2]) tuple(r, call)")
     assert [c.name for c in again.computations] == ["f", "f.1", "e.1", "e"]
     first, second = hlotool.evaluate(module, [[1.0, 5.0], [2.0, 3.0]])
     assert (first.tolist(), second.tolist()) == ([-1.0, -4.0], [-1.0, -1.0])
@@ -303,14 +301,14 @@ def test_control_dependencies_are_inherited() -> None:
     with Rewriter(module) as rewriter:
         assert rewriter.control_successors(module.entry["b"]) == (module.entry["c"],)
         rewriter.erase(module.entry["b"])
-    checked(module, "c = f32[2] sine(p), control-predecessors={a}")
+    check(module, "c = f32[2] sine(p), control-predecessors={a}")
     with Rewriter(module) as rewriter:
         a = module.entry["a"]
         rewriter.replace(a, rewriter.insert("cosine", a.operands, before=a))
-    checked(module, "c = f32[2] sine(p), control-predecessors={cosine}")
+    check(module, "c = f32[2] sine(p), control-predecessors={cosine}")
     with Rewriter(module) as rewriter:
         rewriter.replace(module.entry["c"], rewriter.insert("tan", [module.entry["p"]], before=module.entry["c"]))
-    checked(module, "tan = f32[2] tan(p), control-predecessors={cosine}")
+    check(module, "tan = f32[2] tan(p), control-predecessors={cosine}")
 
 
 def test_a_new_operand_may_be_defined_later() -> None:
@@ -319,7 +317,7 @@ def test_a_new_operand_may_be_defined_later() -> None:
         late = rewriter.insert("cosine", [module.entry["p"]], into=module.entry)
         rewriter.replace_all_uses(module.entry["a"], late)
         rewriter.set_operand(module.entry.root, 1, late)
-    checked(module, "b = f32[2] negate(cosine)", "ROOT c = f32[2] add(b, cosine)")
+    check(module, "b = f32[2] negate(cosine)", "ROOT c = f32[2] add(b, cosine)")
 
 
 def test_a_cycle_is_rejected() -> None:
@@ -337,7 +335,7 @@ def test_a_new_result_updates_the_header() -> None:
     )
     with Rewriter(module) as rewriter:
         rewriter.set_root(rewriter.insert("tuple", [module.entry.root], into=module.entry))
-    assert "entry_computation_layout={(f32[2]{0})->(f32[2]{0})}" in hlotool.to_text(checked(module))
+    assert "entry_computation_layout={(f32[2]{0})->(f32[2]{0})}" in hlotool.to_text(check(module))
     assert rewriter.remarks == [
         "updated the entry computation layout: the result is now (f32[2])",
         "dropped 1 alias that no longer matches the entry",
@@ -350,7 +348,7 @@ def test_a_hidden_computation_is_erased_with_its_start() -> None:
         rewriter.erase(module.entry["d"])
         rewriter.erase(module.entry["s"])
     assert (len(module.computations), module.hidden) == (1, set())
-    checked(module)
+    check(module)
 
 
 def test_messages_about_new_instructions_point_to_their_origin() -> None:
@@ -411,7 +409,7 @@ def test_operands_must_be_in_the_same_computation() -> None:
         rewriter.erase_computation(f)
 
 
-def test_a_loop_needs_its_parameter() -> None:
+def test_a_parameter_of_a_loop_is_not_erased() -> None:
     module = read(
         "c { x = f32[] parameter(0) ROOT t = pred[] constant(false) } b { y = f32[] parameter(0) ROOT k = f32[] constant(1) } "
         "ENTRY e { p = f32[] parameter(0) ROOT w = f32[] while(p), condition=c, body=b }"
@@ -430,7 +428,7 @@ def test_after_an_error_the_module_can_be_printed() -> None:
 
     with pytest.raises(EditError, match="unknown opcode 'no-such-opcode'"):
         fail_halfway()
-    checked(module, "cosine = f32[2] cosine(p)")
+    check(module, "cosine = f32[2] cosine(p)")
 
 
 def test_a_start_that_becomes_synchronous_leaves_no_computation() -> None:
@@ -441,7 +439,7 @@ def test_a_start_that_becomes_synchronous_leaves_no_computation() -> None:
         shape = module.entry["n"].shape
         rewriter.update(module.entry["s"], op="abs", shape=shape, attributes={"calls": None, "async_execution_thread": None})
     assert (len(module.computations), module.hidden) == (1, set())
-    checked(module, "s = f32[4] abs(p)")
+    check(module, "s = f32[4] abs(p)")
 
 
 def test_an_instruction_that_becomes_a_call_comes_after_its_callee() -> None:
@@ -449,10 +447,10 @@ def test_an_instruction_that_becomes_a_call_comes_after_its_callee() -> None:
     with Rewriter(module) as rewriter:
         double = rewriter.add_computation(copy.copy(other.computations[0]))
         rewriter.update(module.entry["b"], op="call", attributes={"to_apply": double})
-    assert [c.name for c in checked(module, "b = f32[2] call(a), to_apply=double").computations] == ["double", "e"]
+    assert [c.name for c in check(module, "b = f32[2] call(a), to_apply=double").computations] == ["double", "e"]
 
 
-def test_only_parts_of_the_module_are_edited() -> None:
+def test_objects_outside_of_the_module_are_not_edited() -> None:
     module = read(CHAIN)
     rewriter = Rewriter(module)
     stranger = copy.copy(module.entry)
@@ -460,10 +458,10 @@ def test_only_parts_of_the_module_are_edited() -> None:
         rewriter.insert("constant", into=stranger, immediate=scalar(1.0))
     with pytest.raises(EditError, match="'a' is not in the module"):
         rewriter.rename(stranger["a"], "other")
-    # The rejected name is still free.
+    # The rejected name is still available.
     rewriter.rename(module.entry["a"], "other")
     rewriter.finish()
-    checked(module, "other = f32[2] negate(p)")
+    check(module, "other = f32[2] negate(p)")
 
 
 def test_changes_are_listed() -> None:
@@ -477,14 +475,14 @@ def test_changes_are_listed() -> None:
     assert [rewriter.is_root(x) for x in (p, c, t)] == [False, False, True]
     rewriter.replace_all_uses(a, q)
     assert [rewriter.user_count(x) for x in (a, q)] == [0, 2]
-    # The user has changed, and so have the two operands whose numbers of users differ.
+    # The user has changed, and so have the numbers of users of two operands.
     assert set(rewriter.changed_since(0)) == {b, a, q}
     count = rewriter.change_count
     assert a in rewriter
     rewriter.erase(a)
     assert a not in rewriter
     assert [*rewriter.changed_since(count)] == [p]
-    # Erased instructions are no longer in the module.
+    # Erased instructions are not listed.
     assert set(rewriter.changed_since(0)) == {b, q, p}
     count = rewriter.change_count
     new = rewriter.insert("sine", [p], before=t)
@@ -537,7 +535,7 @@ def test_a_body_is_moved_into_its_caller() -> None:
     arguments = [np.float32([3, 5])]
     expected = hlotool.evaluate(module, arguments)
     with Rewriter(module) as rewriter:
-        # The name of an erased instruction becomes free again.
+        # The name of an erased instruction becomes available again.
         rewriter.erase(rewriter.insert("negate", [entry["p"]], after=entry["p"], name="first"))
         rewriter.move_body(f, call.operands, call)
         assert rewriter.is_name_used("first")
@@ -557,7 +555,7 @@ def test_a_body_is_moved_into_its_caller() -> None:
     assert not [d for d in hlotool.verify(hlotool.parse(str(module))) if d.severity == "error"]
 
 
-def test_a_body_is_not_moved_into_itself_or_away_from_its_operands() -> None:
+def test_a_body_is_moved_neither_into_itself_nor_away_from_its_operands() -> None:
     module = hlotool.parse(BODY)
     f, entry = module.computations
     rewriter = Rewriter(module)

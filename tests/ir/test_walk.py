@@ -9,8 +9,8 @@ LEAF = "{} {{ ROOT x = f32[] parameter(0) }} "
 CALL = "{} {{ x = f32[] parameter(0) ROOT y = f32[] call(x), to_apply={} }} "
 
 
-def names(things) -> list[str]:
-    return [thing.name for thing in things]
+def names(nodes) -> list[str]:
+    return [node.name for node in nodes]
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_pieces_in_any_order(start: str, pieces: list[str]) -> None:
     check_result((start + "".join(pieces)).encode("utf-8", "surrogatepass"))
 
 
-# Most characters have a meaning in HLO; otherwise, parsing would stop at the first character.
+# Most of these characters have a meaning in HLO, since parsing stops at the first one without.
 @settings(max_examples=300)
 @given(st.text(st.sampled_from(CHARACTERS) | st.characters(), max_size=200))
 def test_any_text(text: str) -> None:

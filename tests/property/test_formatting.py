@@ -1,6 +1,6 @@
 """The formatter, applied to mangled modules.
 
-It preserves the module and the comments, restores spaces and order, and is idempotent.
+The formatter preserves the module and the comments, restores spaces and order, and is idempotent.
 
 `fuzz.py --formats` runs the same checks for longer and can also use the modules in a corpus. The
 environment variable HLOTOOL_FORMATS multiplies the number of examples in these tests.
@@ -48,7 +48,7 @@ def test_mangled_texts(seed: int, instructions: int) -> None:
 
 @settings(max_examples=20 * MANY)
 @given(SEEDS, st.integers(1, 5))
-def test_fast_path_and_grammar_path_give_the_same_format(seed: int, instructions: int) -> None:
+def test_fast_path_and_grammar_path_format_equally(seed: int, instructions: int) -> None:
     case = random_mangled(seed, instructions)
     text = format_text(case.text, checked=False)
     with pytest.MonkeyPatch.context() as patch:
@@ -67,7 +67,7 @@ SPELLINGS = {
     "two spaces": lambda line: line.replace(" = ", "  = "),
     "no index marks": lambda line: re.sub(r"/\*index=[0-9]+\*/", "", line),
 }
-"""Other ways to write a line of a printed module."""
+"""Other spellings of a line of a printed module."""
 
 
 @settings(max_examples=20 * MANY)
@@ -78,7 +78,7 @@ SPELLINGS = {
     st.sampled_from((None, 60, 90)),
 )
 def test_lines_between_formatted_lines(seed: int, respelled: dict[int, str], newline: str, width: int | None) -> None:
-    """Checks that copying runs of formatted lines gives the same text as formatting every token.
+    """Checks that copying runs of formatted lines produces the same text as formatting every token.
 
     `respelled` maps line numbers to the names of spellings.
     """
@@ -221,7 +221,7 @@ def test_lost_tokens_are_rejected(monkeypatch: pytest.MonkeyPatch, seed: int) ->
     after = format_text(mangled(text, random, comments=0.02).text)
     spans = tokens_of(after).spans
     original_formatter = formatter._formatted
-    refused = 0
+    rejected = 0
     for _ in range(10):
         start, end = random.choice(spans)
         # Without a comma, a percent sign or ROOT, the text may still be the same module.
@@ -231,7 +231,7 @@ def test_lost_tokens_are_rejected(monkeypatch: pytest.MonkeyPatch, seed: int) ->
         monkeypatch.setattr(formatter, "_formatted", lambda *arguments, broken=broken: broken)
         with pytest.raises(InternalError):
             format_text(after + "\n\n\n")
-        refused += 1
+        rejected += 1
     monkeypatch.setattr(formatter, "_formatted", original_formatter)
-    assert refused
+    assert rejected
     assert equivalence.comment_counts(after)

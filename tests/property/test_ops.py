@@ -1,4 +1,4 @@
-"""Random operations: valid ones run without a warning, and wrong arguments are rejected.
+"""Random operations: valid operations run without warnings, and wrong arguments are rejected.
 
 `fuzz_ops.py` compares the results with XLA's.
 """
@@ -27,7 +27,7 @@ BATCH = 10
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_results_are_as_declared(name: str) -> None:
-    """Checks that results have the declared types and shapes, and arguments are not modified.
+    """Checks that results have the declared types and shapes, and that arguments are not modified.
 
     Warnings are errors in all tests.
     """
@@ -51,7 +51,7 @@ LIMITS = hlotool.RunOptions(timeout_seconds=2, max_memory=1 << 28, max_iteration
 @settings(max_examples=320)
 @given(instances(), st.lists(st.tuples(st.integers(0, 30), st.sampled_from(ODD_NUMBERS)), min_size=1, max_size=3))
 def test_any_sizes_and_attributes_are_computed_or_rejected(x: Instance, numbers: list[tuple[int, str]]) -> None:
-    """Runs modules, most of which the verifier would reject."""
+    """Checks that running a module, even one that the verifier rejects, fails only with an error."""
     text = module_of([x])
     for k, number in numbers:
         positions = list(NUMBER.finditer(text))
@@ -87,9 +87,9 @@ def test_unsuitable_arguments_are_rejected(what: str, x: Instance, number: int) 
     arrays: list[object] = list(x.arrays)
     position = positions[number % len(positions)]
     arrays[position] = UNFIT[what](x.arrays[position])
-    with pytest.raises(EvaluationError) as refused:
+    with pytest.raises(EvaluationError) as rejected:
         hlotool.evaluate(hlotool.parse(module_of([x])), arrays)
-    assert [d.code for d in refused.value.diagnostics] == ["R002"]
+    assert [d.code for d in rejected.value.diagnostics] == ["R002"]
 
 
 @pytest.mark.parametrize("number", [1e300, -1e300, np.nan, np.longdouble("1e4000"), 1e-320])

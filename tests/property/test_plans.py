@@ -1,4 +1,4 @@
-"""Plans: they compute the same bits as the reference executor, with any block sizes."""
+"""Plans, which compute the same bits as the reference executor, with any block size."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_random_modules_that_mostly_have_errors(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_sizes_out_of_range_are_errors_everywhere(seed: int) -> None:
-    """Checks that both executors report an error, even if nothing uses the result."""
+    """Checks that both executors report an error, even if the result is unused."""
     random, failures = Random(seed), 0
     for _ in range(25):
         text, x = random_sizes_text(random), np.arange(5, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Random modules in all parts of hlotool: some of the checks in `tests/tools/fuzz_modules.py`."""
+"""Checks of random modules with all parts of hlotool, from `tests/tools/fuzz_modules.py`."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def test_the_seeds_have_all_features_and_checks() -> None:
 
 
 def test_a_failing_module_is_reduced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reduces a module for a check that fails on any addition, until little else is left."""
+    """Checks that a module is reduced to little more than an addition, for which the check fails."""
 
     def has_addition(module: Module, random: Random | None) -> Iterator[str]:
         return iter(["has an addition"] if any(x.opcode == "add" for x in module.all_instructions()) else [])
 
     monkeypatch.setitem(CHECKS, "addition", (1, has_addition))
-    made = {setup: setup.module() for setup in map(setup_of, range(FIRST, FIRST + 20))}
-    setup = max((setup for setup, module in made.items() if next(has_addition(module, None), None)), key=lambda setup: size_of(made[setup]))
+    modules = {setup: setup.module() for setup in map(setup_of, range(FIRST, FIRST + 20))}
+    setup = max((setup for setup, module in modules.items() if next(has_addition(module, None), None)), key=lambda setup: size_of(modules[setup]))
     small = smaller("addition", setup, "has an addition")
     assert not errors_of(small)
     assert next(has_addition(small, None))
-    assert 10 * size_of(small) < size_of(made[setup])
+    assert 10 * size_of(small) < size_of(modules[setup])
 
 
 def size_of(module: Module) -> int:

@@ -78,7 +78,7 @@ def parsed_root(text: str) -> tuple[hlotool.Module, Instruction] | None:
 
 
 def assert_same(text: str) -> bool:
-    """Checks the known facts about a module's value; returns whether there are any."""
+    """Checks the known facts about an instruction's value; returns whether there are any."""
     known = parsed_root(text)
     if known is None:
         return False
@@ -160,7 +160,7 @@ MOVES = (
 
 
 @pytest.mark.parametrize("line", MOVES)
-def test_operations_without_movement(line: str) -> None:
+def test_operations_without_effect(line: str) -> None:
     for element_type in TYPES:
         size = str(special_values(element_type).size)
         known = assert_same(program(element_type, "1", line.replace("N]", f"{size}]").replace("N}", f"{size}}}"), names="p, c"))

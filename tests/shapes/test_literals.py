@@ -1,4 +1,4 @@
-"""Equality, hashes and parts of literals; limits of element types; recognition of JSON."""
+"""Equality, hashes and parts of literals; limits of element types; escapes; validation of JSON."""
 
 import json
 from unittest.mock import ANY
@@ -18,7 +18,7 @@ from hlotool.shapes.strings import escape, is_raw_dict, printed_string, quote, r
 F32, S32 = array_shape("f32", (2,)), array_shape("s32", (2,))
 
 
-# For each shape: texts with the same value, and texts with other values.
+# Each row has a shape, texts with the same value, and texts with other values.
 SPELLINGS = [
     (array_shape("f32", (2,)), ["{1, 2}", "{1.0, 2e0}", "{ 1, 2 }"], ["{1, 3}", "{2, 1}", "{...}"]),
     (array_shape("f32"), ["0", "-0", "0.0"], ["-0.0", "1e-45", "nan"]),
@@ -34,7 +34,7 @@ SPELLINGS = [
     (array_shape("s32", (2,)), ["{0, 0}", "0", ","], ["{0, 256}", "{1, 0}"]),
     (array_shape("s8", (1, 1, 1, 2)), ["{ { /*i0=0*/ { /*i1=0*/ {1, 2} } } }", "{{{{1,2}}}}"], ["{{{{1,1}}}}"]),
     (array_shape("f32", (0, 2)), ["{}"], []),
-    # A literal that is so long that its hash covers only the first elements.
+    # These literals are so long that their hashes cover only the first elements.
     (array_shape("s32", (30_000,)), ["{" + "5, " * 29_999 + "6}", "{" + "05, " * 29_999 + "6}"], ["{" + "5, " * 29_999 + "7}"]),
     (array_shape("c128", (20_000,)), ["{" + "(1, 2), " * 19_999 + "(1, 2)}", "{" + "(1.0, 2), " * 19_999 + "(1, 2)}"], []),
 ]
@@ -91,12 +91,12 @@ def test_a_number_for_a_large_array_is_compared_without_the_array():
 
 
 def test_invalid_numbers_are_compared_as_text():
-    # A parser that recovers from an error keeps invalid numbers.
+    # If the parser recovers from an error, invalid numbers remain in the literal.
     assert Literal(F32, "{x, 1}") == Literal(F32, "{x, 1}") != Literal(F32, "{x, 2}")
     assert hash(Literal(F32, "{x, 1}")) == hash(Literal(F32, "{x, 1}"))
 
 
-def test_arrays_are_kept():
+def test_decoded_arrays_are_cached():
     literal, array = Literal(F32, "{1, 2}"), object()
     assert literal.array is None
     literal.cache_array(array)
@@ -192,7 +192,7 @@ def test_escapes(text, value):
 
 
 @pytest.mark.parametrize("text", [r"\400", r"\x100", r"\U00110000", r"\ud800", r"\udfff", r"\q", "\\é"])
-def test_bad_escapes(text):
+def test_invalid_escapes(text):
     with pytest.raises(ValueError, match="escape"):
         unescape(text)
 
@@ -240,7 +240,7 @@ def test_ends_of_raw_dictionaries(text, end):
         ('"a\n"', 0),
     ],
 )
-def test_where_json_ends(text, fault):
+def test_first_invalid_character_of_json(text, fault):
     assert json_error_offset(text) == fault
 
 

@@ -37,7 +37,7 @@ def shape(text: str) -> Shape:
         ("f32[3,5]{1,0:T(*,4)}", 60, 64),
         ("f32[2,3,5]{2,1,0:T(*,4)}", 120, 128),
         ("f32[3,5]{1,0:T(4,*)}", 60, 80),
-        # Nothing is combined, so the next tile covers the previous one.
+        # The last dimension has size 1 and is dropped, so the second tile covers the first.
         ("f32[3,1]{1,0:T(4,*)(2)}", 12, 16),
         ("f32[3,5]{1,0:L(8)}", 60, 64),
         ("f32[3,5]{1,0:T(2,4)L(64)}", 60, 256),
@@ -49,7 +49,7 @@ def test_sizes(text, data, stored):
     assert (data_size(shape(text)), stored_size(shape(text)), array_bytes(shape(text))) == (data, stored, stored)
 
 
-def test_layouts_of_programs_that_do_not_match_the_shape():
+def test_layouts_that_do_not_match_the_shape():
     assert stored_size(array_shape("f32", (3, 5), layout=Layout((0,), tiles=((2, 4),)))) == 128
     assert stored_size(array_shape("f32", (3,), layout=Layout((0,), tiles=((0,),)))) == 12
     assert stored_size(array_shape("f32", (3,), layout=Layout((0,), tail_padding_alignment_in_elements=0))) == 12
@@ -75,7 +75,7 @@ def test_unknown_sizes_count_as_zero(other):
         (1536, "1.5 KiB"),
     ],
 )
-def test_readable_sizes(count, text):
+def test_sizes_as_text(count, text):
     assert format_bytes(count) == text
 
 
@@ -103,7 +103,7 @@ def test_physical_reshapes_move_no_data():
                 assert is_physical_reshape(operand, result) is not bool(moves), (first, order, second, other)
 
 
-def test_reshapes_that_cannot_be_decided_count_as_physical():
+def test_undecidable_reshapes_count_as_physical():
     plain, other = array_shape("f32", (2, 3), layout=Layout((0, 1))), array_shape("f32", (6,))
     assert not is_physical_reshape(plain, other)
     tiled = array_shape("f32", (2, 3), layout=Layout((0, 1), tiles=((2, 2),)))
@@ -189,7 +189,7 @@ def test_a_split_configuration_may_be_empty():
         "f32[2,3]{1,0:T(8,128)L(2)#(s32)*(u32)E(8)S(1)SC(0:1)M(4)}",
     ],
 )
-def test_layouts_are_printed_as_they_were_read(text):
+def test_layouts_are_printed_as_written(text):
     assert shape(text).text == text
     # The text is cached: the second result is the same object.
     assert shape(text).text == text

@@ -50,7 +50,7 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], Tiles]] = [
 def model(sizes: tuple[int, ...], order: tuple[int, ...], tiles: Tiles) -> list[int]:
     """Returns the number of the element at each position, or -1 for padding.
 
-    The function applies the steps in XLA's description to an array of element numbers.
+    Applies the steps in XLA's description of tiling to an array of element numbers.
     """
     physical = np.arange(prod(sizes)).reshape(sizes).transpose(order[::-1])
     for tile in tiles:
@@ -82,7 +82,7 @@ def shape_of(sizes: tuple[int, ...], order: tuple[int, ...], tiles: Tiles) -> Sh
 
 
 @pytest.mark.parametrize(("sizes", "order", "tiles"), CASES, ids=str)
-def test_positions_are_those_of_the_layout(sizes: tuple[int, ...], order: tuple[int, ...], tiles: Tiles) -> None:
+def test_positions_agree_with_the_model(sizes: tuple[int, ...], order: tuple[int, ...], tiles: Tiles) -> None:
     shape, expected = shape_of(sizes, order, tiles), model(sizes, order, tiles)
     numbers = list(range(prod(sizes)))
     assert memory_order(shape, numbers, (), -1) == expected
@@ -112,7 +112,7 @@ def test_without_a_layout_the_order_is_row_major() -> None:
     assert multi_index(shape, 4) == (1, 1)
 
 
-def test_numbers_of_dimensions() -> None:
+def test_dimension_numbers_and_letters() -> None:
     assert [dimension_number(k, 3) for k in range(-3, 3)] == [0, 1, 2, 0, 1, 2]
     assert [dimension_letters(rank) for rank in (1, 2, 3, 4)] == [("x",), ("y", "x"), ("z", "y", "x"), ("p", "z", "y", "x")]
     assert [true_rank(array_shape("f32", sizes)) for sizes in ((), (1,), (2, 1, 3), (0, 1))] == [0, 0, 2, 0]

@@ -1,4 +1,4 @@
-"""Replica groups in their three forms: text, counts, the groups themselves, and invalid groups."""
+"""Replica groups in their three forms: text, numbers of groups and devices, and invalid groups."""
 
 import pytest
 
@@ -13,7 +13,7 @@ LISTS = ReplicaGroups(((0, 2), (1, 3, 4)))
 TILE = ReplicaGroups(tile=TileAssignment((2, 3), iota_devices((3, 2), (1, 0))))
 
 
-def over(*axes: AxisRef, mesh: Mesh = MESH) -> ReplicaGroups:
+def mesh_groups(*axes: AxisRef, mesh: Mesh = MESH) -> ReplicaGroups:
     return ReplicaGroups(mesh=mesh, axes=axes)
 
 
@@ -21,17 +21,17 @@ GROUPS = [
     (NO_GROUPS, "{}", 0, 0, ()),
     (LISTS, "{{0,2},{1,3,4}}", 2, 5, ((0, 2), (1, 3, 4))),
     (TILE, "[2,3]<=[3,2]T(1,0)", 2, 6, ((0, 2, 4), (1, 3, 5))),
-    (over(Y), "mesh['x'=2,'y'=4] {'y'}", 2, 8, ((0, 1, 2, 3), (4, 5, 6, 7))),
-    (over(X), "mesh['x'=2,'y'=4] {'x'}", 4, 8, ((0, 4), (1, 5), (2, 6), (3, 7))),
-    (over(X, Y), "mesh['x'=2,'y'=4] {'x','y'}", 1, 8, ((0, 1, 2, 3, 4, 5, 6, 7),)),
-    (over(Y, X), "mesh['x'=2,'y'=4] {'y','x'}", 1, 8, ((0, 4, 1, 5, 2, 6, 3, 7),)),
-    (over(AxisRef(1, 1, 2)), "mesh['x'=2,'y'=4] {'y':(1)2}", 4, 8, ((0, 2), (1, 3), (4, 6), (5, 7))),
-    (over(AxisRef(1, 2, 2)), "mesh['x'=2,'y'=4] {'y':(2)2}", 4, 8, ((0, 1), (2, 3), (4, 5), (6, 7))),
-    (over(X, AxisRef(1, 2, 2)), "mesh['x'=2,'y'=4] {'x','y':(2)2}", 2, 8, ((0, 1, 4, 5), (2, 3, 6, 7))),
-    (over(AxisRef(0, 1, 2), AxisRef(0, 4, 2), mesh=Mesh(("a",), (8,))), "mesh['a'=8] {'a':(1)2,'a':(4)2}", 2, 8, ((0, 1, 4, 5), (2, 3, 6, 7))),
-    (over(AxisRef(0, 1, 2), AxisRef(0, 2, 2), mesh=Mesh(("a",), (8,))), "mesh['a'=8] {'a':(1)2,'a':(2)2}", 2, 8, ((0, 2, 4, 6), (1, 3, 5, 7))),
-    (over(AxisRef(0, 1, 2), AxisRef(0, 2, 4), mesh=Mesh(("a",), (8,))), "mesh['a'=8] {'a':(1)2,'a':(2)4}", 1, 8, ((0, 1, 2, 3, 4, 5, 6, 7),)),
-    (over(X, mesh=Mesh(("x",), (2,), (1, 0))), "mesh['x'=2], device_ids=(1,0) {'x'}", 1, 2, ((1, 0),)),
+    (mesh_groups(Y), "mesh['x'=2,'y'=4] {'y'}", 2, 8, ((0, 1, 2, 3), (4, 5, 6, 7))),
+    (mesh_groups(X), "mesh['x'=2,'y'=4] {'x'}", 4, 8, ((0, 4), (1, 5), (2, 6), (3, 7))),
+    (mesh_groups(X, Y), "mesh['x'=2,'y'=4] {'x','y'}", 1, 8, ((0, 1, 2, 3, 4, 5, 6, 7),)),
+    (mesh_groups(Y, X), "mesh['x'=2,'y'=4] {'y','x'}", 1, 8, ((0, 4, 1, 5, 2, 6, 3, 7),)),
+    (mesh_groups(AxisRef(1, 1, 2)), "mesh['x'=2,'y'=4] {'y':(1)2}", 4, 8, ((0, 2), (1, 3), (4, 6), (5, 7))),
+    (mesh_groups(AxisRef(1, 2, 2)), "mesh['x'=2,'y'=4] {'y':(2)2}", 4, 8, ((0, 1), (2, 3), (4, 5), (6, 7))),
+    (mesh_groups(X, AxisRef(1, 2, 2)), "mesh['x'=2,'y'=4] {'x','y':(2)2}", 2, 8, ((0, 1, 4, 5), (2, 3, 6, 7))),
+    (mesh_groups(AxisRef(0, 1, 2), AxisRef(0, 4, 2), mesh=Mesh(("a",), (8,))), "mesh['a'=8] {'a':(1)2,'a':(4)2}", 2, 8, ((0, 1, 4, 5), (2, 3, 6, 7))),
+    (mesh_groups(AxisRef(0, 1, 2), AxisRef(0, 2, 2), mesh=Mesh(("a",), (8,))), "mesh['a'=8] {'a':(1)2,'a':(2)2}", 2, 8, ((0, 2, 4, 6), (1, 3, 5, 7))),
+    (mesh_groups(AxisRef(0, 1, 2), AxisRef(0, 2, 4), mesh=Mesh(("a",), (8,))), "mesh['a'=8] {'a':(1)2,'a':(2)4}", 1, 8, ((0, 1, 2, 3, 4, 5, 6, 7),)),
+    (mesh_groups(X, mesh=Mesh(("x",), (2,), (1, 0))), "mesh['x'=2], device_ids=(1,0) {'x'}", 1, 2, ((1, 0),)),
 ]
 
 
@@ -46,7 +46,7 @@ def test_groups(groups, text, group_count, device_count, expected):
 
 
 def test_a_mesh_with_an_empty_axis_has_no_groups():
-    assert over(X, mesh=Mesh(("x",), (0,))).group_count == 0
+    assert mesh_groups(X, mesh=Mesh(("x",), (0,))).group_count == 0
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_a_mesh_with_an_empty_axis_has_no_groups():
         (ReplicaGroups(tile=TileAssignment((3, 0), iota_devices((0,), (0,)))), 0),
         (ReplicaGroups(tile=TileAssignment((-2, -2), iota_devices((4,), (0,)))), 4),
         (ReplicaGroups(tile=TileAssignment((2, MAX_DEVICES), iota_devices((2 * MAX_DEVICES,), (0,)))), 2 * MAX_DEVICES),
-        (over(X, mesh=Mesh(("x", "y"), (0, 2))), 0),
-        (over(AxisRef(0, 3, 2), mesh=Mesh(("x",), (8,))), 8),
+        (mesh_groups(X, mesh=Mesh(("x", "y"), (0, 2))), 0),
+        (mesh_groups(AxisRef(0, 3, 2), mesh=Mesh(("x",), (8,))), 8),
     ],
 )
 def test_groups_that_do_not_divide_the_devices(groups, devices):
@@ -72,12 +72,12 @@ def test_groups_that_do_not_divide_the_devices(groups, devices):
     [
         (NO_GROUPS, "{}"),
         (TILE, TILE.text),
-        (over(Y), "mesh['x'=2,'y'=4] {'y'}"),
-        (over(AxisRef(1, 2, 2)), "mesh['x'=2,'y_0'=2,'y_1'=2,'y_2'=1] {'y_1'}"),
-        (over(AxisRef(1, 1, 2)), "mesh['x'=2,'y_0'=1,'y_1'=2,'y_2'=2] {'y_1'}"),
-        (over(X, AxisRef(1, 1, 2), AxisRef(1, 2, 2)), "mesh['x'=2,'y_0'=2,'y_1'=2] {'x','y_0','y_1'}"),
+        (mesh_groups(Y), "mesh['x'=2,'y'=4] {'y'}"),
+        (mesh_groups(AxisRef(1, 2, 2)), "mesh['x'=2,'y_0'=2,'y_1'=2,'y_2'=1] {'y_1'}"),
+        (mesh_groups(AxisRef(1, 1, 2)), "mesh['x'=2,'y_0'=1,'y_1'=2,'y_2'=2] {'y_1'}"),
+        (mesh_groups(X, AxisRef(1, 1, 2), AxisRef(1, 2, 2)), "mesh['x'=2,'y_0'=2,'y_1'=2] {'x','y_0','y_1'}"),
         # If two axes have the same name, letters are appended to both.
-        (over(AxisRef(0, 2, 2), mesh=Mesh(("a", "a_0"), (4, 2))), "mesh['a_0a'=2,'a_1'=2,'a_2'=1,'a_0b'=2] {'a_1'}"),
+        (mesh_groups(AxisRef(0, 2, 2), mesh=Mesh(("a", "a_0"), (4, 2))), "mesh['a_0a'=2,'a_1'=2,'a_2'=1,'a_0b'=2] {'a_1'}"),
     ],
 )
 def test_without_subaxes(groups, text):
@@ -86,5 +86,5 @@ def test_without_subaxes(groups, text):
 
 
 def test_letters_after_the_alphabet():
-    names = over(AxisRef(0, 2, 2), mesh=Mesh(("a", *["a_0"] * 53), (4, *[1] * 53))).without_subaxes().mesh.names
+    names = mesh_groups(AxisRef(0, 2, 2), mesh=Mesh(("a", *["a_0"] * 53), (4, *[1] * 53))).without_subaxes().mesh.names
     assert [names[k] for k in (0, 3, 27, 28, 29, 53, 54)] == ["a_0a", "a_0b", "a_0z", "a_0aa", "a_0ab", "a_0az", "a_0ba"]

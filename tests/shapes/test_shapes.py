@@ -158,7 +158,7 @@ def test_leaves_and_kinds():
     assert F32.rank == 2
 
 
-def test_changed_shapes():
+def test_shapes_with_other_fields():
     assert COLUMNS.with_dimensions([4]) == array_shape("f32", (4,))
     assert COLUMNS.with_dimensions([4], [True]) == array_shape("f32", (4,), (True,))
     assert COLUMNS.with_element_type("s32") == array_shape("s32", (2, 3), layout=COLUMNS.layout)

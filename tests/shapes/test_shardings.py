@@ -14,8 +14,8 @@ from hlotool.shapes.sharding import (
     Mesh,
     NamedSharding,
     Sharding,
-    check_against_shape,
     expand,
+    expand_for_shape,
     tiled,
     tuple_sharding,
 )
@@ -41,8 +41,8 @@ def named(*dimensions: DimensionSharding, mesh: Mesh = MESH, **axes: object) -> 
 
 SHORT = Sharding("tiled", tile=TileAssignment((2, 2), (3, 1)))
 
-# Each row has a function that returns a sharding, followed by the sharding's text, tile dimensions,
-# tile devices, number of parts of each dimension, and number of devices.
+# Each row has a function that returns a sharding, and the sharding's text, tile dimensions, tile
+# devices, number of parts of each dimension, and number of devices.
 SHARDINGS = [
     (lambda: REPLICATED, "{replicated}", (), (), None, 0),
     (lambda: Sharding("manual"), "{manual}", (), (), None, 0),
@@ -76,7 +76,7 @@ SHARDINGS = [
     (lambda: named(DimensionSharding((Y,), is_open=True)), "{mesh['x'=2,'y'=4], [{'y', ?}]}", (4, 2), (0, 4, 1, 5, 2, 6, 3, 7), (4,), 8),
     (lambda: named(ON_X, manual=(Y,)), "{mesh['x'=2,'y'=4], [{'x'}], manual={'y'}}", (2, 4), tuple(range(8)), (2,), 8),
     (lambda: named(ON_X, unreduced=(Y,), reduction="max"), "{mesh['x'=2,'y'=4], [{'x'}], unreduced=max{'y'}}", (2, 4), tuple(range(8)), (2,), 8),
-    # If one of the lists has a part of an axis, the axis is split everywhere.
+    # If one of the lists contains a part of an axis, the axis is split in all of them.
     (lambda: named(ON_X, manual=(AxisRef(1, 1, 2),)), "{mesh['x'=2,'y'=4], [{'x'}], manual={'y':(1)2}}", (2, 2, 2), tuple(range(8)), (2,), 8),
     (lambda: named(ON_X, unreduced=(AxisRef(1, 1, 2),)), "{mesh['x'=2,'y'=4], [{'x'}], unreduced={'y':(1)2}}",
      (2, 2, 2), tuple(range(8)), (2,), 8),
@@ -114,7 +114,7 @@ PRINTED = [
 
 
 @pytest.mark.parametrize(("make", "text"), PRINTED)
-def test_text_that_xla_prints_but_cannot_always_read(make, text):
+def test_text_that_xla_prints_but_may_be_unable_to_read(make, text):
     sharding = make()
     assert sharding.to_text(exact=False) == text
     assert tuple_sharding([sharding]).to_text(exact=False) == "{" + text + "}"
@@ -159,11 +159,11 @@ def test_tuples():
     assert expand(both, 3) is both
     assert expand(REPLICATED, 0).text == "{{replicated}}"
     leaf = array_shape("f32", (2,))
-    assert check_against_shape(REPLICATED, leaf) is REPLICATED
-    assert check_against_shape(REPLICATED, tuple_shape([leaf, tuple_shape([leaf])])).text == "{{replicated}, {replicated}}"
+    assert expand_for_shape(REPLICATED, leaf) is REPLICATED
+    assert expand_for_shape(REPLICATED, tuple_shape([leaf, tuple_shape([leaf])])).text == "{{replicated}, {replicated}}"
 
 
-def test_named_metadata_is_kept_by_tiles():
+def test_metadata_is_kept_in_tiled_shardings():
     sharding = Sharding("named", named=NamedSharding(MESH, (ON_X,)), metadata=(NAMED,))
     assert sharding.as_tiled().metadata == (NAMED,)
 
@@ -184,7 +184,7 @@ def test_named_axes_as_subgroups(axes, text):
 
 
 @pytest.mark.parametrize("kind", ["manual", "unreduced"])
-def test_axes_of_size_one_are_subgroups_if_there_are_no_others(kind):
+def test_axes_of_size_one_are_subgroups_only_without_other_axes(kind):
     axes = {kind: (X,)}
     assert named(**axes, mesh=Mesh(("x",), (1,))).as_tiled().text == f"{{{kind}}}"
     assert named(**axes, mesh=Mesh(("x", "y"), (1, 4))).as_tiled() == REPLICATED
@@ -229,8 +229,8 @@ def test_tiles_with_wrong_counts_or_without_subgroups_are_kept(tile, subgroups):
     assert (sharding.kind, sharding.tile, sharding.subgroups) == ("tiled", tile, subgroups)
 
 
-# Each row has two parts of axes, followed by three booleans: whether the first part covers the
-# second part, whether both can be joined, and whether both can be on the same axis.
+# Each row has two parts of axes and three booleans: whether the first part covers the second,
+# whether the parts can be joined, and whether they can coexist.
 PARTS = [
     (AxisRef(0), AxisRef(1), False, False, True),
     (AxisRef(0), AxisRef(0), True, False, False),

@@ -41,7 +41,7 @@ def test_ids_in_normal_form(reshape, permutation, expected):
     devices = iota_devices(reshape, permutation)
     assert devices.ids() == tuple(expected)
     assert 1 not in devices.reshape or devices.reshape == (1,)
-    # Dimensions that stay together are joined.
+    # Dimensions that stay adjacent are joined.
     assert all(b != a + 1 for a, b in zip(devices.permutation, devices.permutation[1:], strict=False))
     assert devices.size == len(expected)
 
@@ -77,15 +77,15 @@ def test_sorted_runs(reshape, permutation, ids):
         ((2, 1, 4), iota_devices((8,)), (0, 2, 1), "[2,4,1]<=[8]"),
         ((4, 2), iota_devices((2, 4), (1, 0)), (1, 0), "[2,4]<=[8]"),
         ((8, 1), iota_devices((2, 4), (1, 0)), (1, 0), "[1,8]<=[2,4]T(1,0)"),
-        # If a dimension can be split at the end of a tile dimension, the devices stay an iota.
+        # If a dimension can be split at the end of a tile dimension, the devices remain an iota.
         ((2, 4), iota_devices((4, 2), (1, 0)), (1, 0), "[4,2]<=[8]"),
         ((2, 2, 2), iota_devices((4, 2), (1, 0)), (2, 0, 1), "[2,2,2]<=[2,4]T(1,0)"),
-        # Otherwise, they become a list.
+        # If a dimension cannot be split there, the devices become a list.
         ((2, 3), iota_devices((3, 2), (1, 0)), (1, 0), "[3,2]<=[6]"),
         ((3, 2), iota_devices((3, 2), (1, 0)), (1, 0), "[2,3]0,4,3,2,1,5"),
         # As in XLA, the number of devices is not checked if the devices are in order.
         ((2, 2, 2), iota_devices((4,)), (0, 2, 1), "[2,2,2]<=[2,2,2]T(0,2,1)"),
-        # Dimensions of size one may be anywhere.
+        # Dimensions of size one may be at any position.
         ((3, 1, 2), iota_devices((3, 2), (1, 0)), (1, 0, 2), "[1,3,2]<=[3,2]T(1,0)"),
         ((2, 2), (3, 1, 2, 0), (1, 0), "[2,2]3,2,1,0"),
     ],
@@ -115,7 +115,7 @@ def test_texts():
     assert TileAssignment((2, 2), (0, 3, 1, 2)).text == "[2,2]0,3,1,2"
     assert integers_text((1, 2)) == "1,2"
     assert iota_devices((1, 1)).ids() == (0,)
-    # If an invalid permutation leaves too few entries, XLA reads old entries.
+    # If an invalid permutation leaves too few entries, XLA reads stale entries.
     assert iota_devices((1, 2, 2), (0, 0, 1)).text == "[2,2]T(0,0)"
 
 

@@ -145,7 +145,7 @@ class WithoutFact:
             rebind(module, compile(tree_of(module), "<again>", "exec", dont_inherit=True))
 
 
-RELATIONS = ("effect_if", "start_of", "done_of", "update_of", "gives", "operands_at")
+RELATIONS = ("effect_if", "start_of", "done_of", "update_of", "returned_index", "operands_index")
 _REVERSED = {"start_of": "_STARTS", "done_of": "_DONES"}
 
 

@@ -26,7 +26,7 @@ from hlotool.interp.values import Value
 from hlotool.ir.model import Module
 from hlotool.opdefs.algebra import Algebra, value
 from hlotool.opdefs.base import op
-from hlotool.opdefs.inference import written_shape_needed
+from hlotool.opdefs.inference import require_written_shape
 from hlotool.opdefs.kinds import Always, Int, ReplicaGroups
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import COLLECTIVE, COMMUTATIVE, EFFECT, ELEMENTWISE, FREE, IDEMPOTENT, IDENTITY, NONDETERMINISTIC, VIEW
@@ -53,25 +53,25 @@ def nickname(operand: Shape) -> Shape:
 @op(infers=False, traits=(COLLECTIVE,))
 def swap(operand: Shape, *, channel_id: Int | None = None, replica_groups: Always[ReplicaGroups] = ()) -> Shape:
     """Made up: exchanges the operand with a neighbor's."""
-    written_shape_needed("swap")
+    require_written_shape("swap")
 
 
-@op(infers=False, traits=(COLLECTIVE, EFFECT), start_of="swap", operands_at=0)
+@op(infers=False, traits=(COLLECTIVE, EFFECT), start_of="swap", operands_index=0)
 def swap_start(operand: Shape, *, channel_id: Int | None = None, replica_groups: Always[ReplicaGroups] = ()) -> Shape:
     """Made up: begins a swap."""
-    written_shape_needed("swap-start")
+    require_written_shape("swap-start")
 
 
-@op(infers=False, traits=(EFFECT,), done_of="swap-start", gives=1)
+@op(infers=False, traits=(EFFECT,), done_of="swap-start", returned_index=1)
 def swap_done(operand: Shape) -> Shape:
     """Made up: waits for a swap."""
-    written_shape_needed("swap-done")
+    require_written_shape("swap-done")
 
 
 @op(infers=False, traits=(NONDETERMINISTIC,))
 def dice() -> Shape:
     """Made up: returns a different number each time."""
-    written_shape_needed("dice")
+    require_written_shape("dice")
 
 
 # ---- how they are computed, as in a file of kernels ------------------------------------------------------------------

@@ -174,9 +174,9 @@ def _array_text(leaf: OriginLeaf) -> str:
 
 
 def escape_lines(text: str) -> str:
-    """Escapes backslashes and double quotes but keeps line endings.
+    """Escapes a module as XLA does in a recovery table.
 
-    XLA does the same to the text of a module in a recovery table.
+    Unlike `escape`, keeps line endings and single quotes.
     """
     return "\n".join(escape(line).replace("\\'", "'") for line in text.split("\n"))
 

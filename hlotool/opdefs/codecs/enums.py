@@ -37,8 +37,8 @@ ENUMS: dict[str, EnumKind] = {
     "PrecisionAlgorithm": EnumKind(tuple(_ALGORITHMS.split()), folds_case=True),
     "FftType": EnumKind(("FFT", "IFFT", "RFFT", "IRFFT")),
     "TransposeOption": EnumKind(("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID")),
-    # The XLA builds used by PyTorch/XLA and Neuron print the unset value; XLA itself reads the same
-    # call if the attribute is left out.
+    # The XLA builds used by PyTorch/XLA and Neuron print the unset value, API_VERSION_UNSPECIFIED.
+    # It means the same as leaving out the attribute, so it is read as the default.
     "ApiVersion": EnumKind(
         ("API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"),
         synonyms={"API_VERSION_UNSPECIFIED": "API_VERSION_ORIGINAL"},

@@ -8,6 +8,7 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.codecs.base import WriteStyle, builds, codec
+from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import Shape, join_elements
 from hlotool.shapes.strings import quote, unquote
 
@@ -26,7 +27,7 @@ def integer(token: Any, *, bits: int = 64) -> int:
 
 
 def integer_at(text: str, position: int, bits: int = 64) -> int:
-    """Like `integer`, but for digits that are only a part of a token, which starts at `position`.
+    """Like `integer`, for digits that may be only a part of the token at `position`.
 
     >>> integer_at("-12", 0), integer_at("18446744073709551615", 0)
     (-12, -1)
@@ -206,7 +207,7 @@ def _to_int32(value: int) -> int:
 def _pairs(value: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
     for pair in value:
         if len(pair) != 2:
-            raise Violation("S017", "", f"expected pairs {{source,target}}, found a list of {len(pair)}")
+            raise Violation("S017", "", f"expected pairs {{source,target}}, found a list of {count(len(pair), 'number')}")
     return value
 
 

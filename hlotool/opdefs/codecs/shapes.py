@@ -101,14 +101,14 @@ def valid_tuple(elements: list[Shape], position: int) -> Shape:
     for element in elements:
         # The elements of inner tuples have already been checked; checking them again would take
         # quadratic time.
-        reason = None if element.is_tuple else _refusal(element)
+        reason = None if element.is_tuple else _rejection_reason(element)
         if reason is not None:
             raise Violation("L003", position, f"{element.text} cannot be an element of a tuple: {reason}")
     return tuple_shape(elements)
 
 
 @lru_cache(maxsize=4096)
-def _refusal(element: Shape) -> str | None:
+def _rejection_reason(element: Shape) -> str | None:
     """Returns the reason why XLA rejects a shape as a tuple element; None if XLA accepts it."""
     array = element.elements[0] if element.element_type == "buffer" else element
     if array.layout is None:
@@ -127,7 +127,7 @@ def _refusal(element: Shape) -> str | None:
 def build_buffer_shape(children: list[Any]) -> Shape:
     token, element = children
     if not element.is_array:
-        raise Violation("S017", token.start_pos, f"a buffer must hold an array, got {element.text}")
+        raise Violation("S017", token.start_pos, f"a buffer must contain an array, got {element.text}")
     return buffer_shape(element)
 
 
@@ -214,12 +214,12 @@ def build_layout_int(children: list[Any]) -> tuple[str, int, str, int]:
 
 @builds("layout_type")
 def build_layout_type(children: list[Any]) -> tuple[str, int, str, str]:
-    sign, token = children
+    symbol, token = children
     # XLA accepts signed types too, and prints `invalid` for all other types.
     if not ELEMENT_TYPES[token].is_integral:
-        role = "index" if sign == "#" else "pointer"
+        role = "index" if symbol == "#" else "pointer"
         raise Violation("S017", token.start_pos, f"the {role} type must be an integer type, got {token}")
-    return str(sign), sign.start_pos, "index_type" if sign == "#" else "pointer_type", str(token)
+    return str(symbol), symbol.start_pos, "index_type" if symbol == "#" else "pointer_type", str(token)
 
 
 @builds("layout_splits")

@@ -1,7 +1,7 @@
 """The codec of shardings and meshes.
 
 Building a sharding or mesh raises Violation if XLA's parser would report an error or abort. As in
-XLA, it is the verifier that checks ranks, the number of devices and the range of their ids.
+XLA, the verifier checks ranks, the number of devices and the range of their ids.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _join_iota(reshape: list[int], permutation: list[int], written: WrittenIota)
         permutation.append(0)
         return
     if written.permutation is None:
-        raise Violation("S017", written.at, f"an iota of {len(reshape)} dimensions needs a transposition", "add T(...)")
+        raise Violation("S017", written.at, f"an iota of {len(reshape)} dimensions must have a transposition", "add T(...)")
     for dimension in written.permutation:
         if not 0 <= dimension < len(reshape):
             raise Violation("S017", written.at, f"dimension {dimension} in T(...) is out of range for {len(reshape)} dimensions")
@@ -164,7 +164,7 @@ class _Parts:
 
     def _build_tiles(self) -> Sharding:
         if not self.dimensions:
-            raise Violation("S017", self.at, "a sharding needs a kind or devices=[...]", "write {replicated}")
+            raise Violation("S017", self.at, "a sharding must have a kind or devices=[...]", "write {replicated}")
         subgroups = tuple(self.subgroups)
         if "last_tile_dim_replicate" in self.words:
             if subgroups:
@@ -175,7 +175,7 @@ class _Parts:
                 raise Violation("S017", self.at, "devices must be either a list or an iota, not both")
             tile = TileAssignment(tuple(self.dimensions), _normal_iota(self.reshape, self.permutation, "S017", self.at))
         else:
-            tile = self._listed()
+            tile = self._listed_tile()
         try:
             sharding = tiled(tile, subgroups)
             # If the list of devices cannot be completed, fail now, not when the sharding is printed.
@@ -184,7 +184,7 @@ class _Parts:
         except Violation as violation:
             raise Violation(violation.code, self.at, violation.message) from None
 
-    def _listed(self) -> TileAssignment:
+    def _listed_tile(self) -> TileAssignment:
         if len(self.devices) < 2:
             raise Violation("P025", self.at, "a single device cannot be tiled", "write {maximal device=...}")
         # XLA allocates memory for all tiles, even if fewer devices are listed.
@@ -206,7 +206,7 @@ def _tiled_sharding(children: list[Any]) -> Sharding:
     parts = _Parts(written[0][0].start_pos if written else opening.start_pos)
     for part in written:
         parts.add(part)
-    # If both shard_as and shard_like are written, XLA uses shard_as, but the number written last.
+    # If both shard_as and shard_like are written, XLA uses shard_as with the number written last.
     group = next((name for name in ("shard_as", "shard_like") if name in parts.groups), None)
     sharding = parts.build()
     if group is None and not parts.metadata:
@@ -296,7 +296,7 @@ def axis_numbers(mesh: Mesh) -> dict[str, int]:
 
 
 def resolve_axes(mesh: Mesh, numbers: dict[str, int], written: Iterable[WrittenAxis]) -> list[tuple[AxisRef, int]]:
-    """Returns the axes and parts of axes with their offsets in the text.
+    """Returns the axes and parts of axes, each with its offset in the text.
 
     A name that is not in the mesh may be the number of an axis. Raises Violation P039 for unknown
     axes, and for parts that do not fit the axis.
@@ -333,13 +333,13 @@ def check_axes(mesh: Mesh, lists: Sequence[Sequence[tuple[AxisRef, int]]]) -> No
                 raise Violation("P039", at, f"axis {mesh.axes_text([ref])} is used twice or overlaps another part")
             if before is not None and before.can_join(ref):
                 raise Violation(
-                    "P039", at, f"{mesh.axes_text([before, ref])} must be written as one part, {mesh.axes_text([_joined(mesh, before, ref)])}"
+                    "P039", at, f"{mesh.axes_text([before, ref])} must be written as one part, {mesh.axes_text([_join_parts(mesh, before, ref)])}"
                 )
             others.append(ref)
             before = ref
 
 
-def _joined(mesh: Mesh, first: AxisRef, second: AxisRef) -> AxisRef:
+def _join_parts(mesh: Mesh, first: AxisRef, second: AxisRef) -> AxisRef:
     size = first.size * second.size
     return AxisRef(first.axis) if size == mesh.sizes[first.axis] else AxisRef(first.axis, first.pre_size, size)
 
@@ -375,10 +375,10 @@ def _whole_mesh_sharding(children: list[Any]) -> Sharding:
     named = NamedSharding(mesh)
     if kind != "replicated":
         if not mesh.sizes:
-            raise Violation("P039", at, f"'{kind}' needs a mesh with axes")
+            raise Violation("P039", at, f"'{kind}' requires a mesh with axes")
         reduction = _reduction(detail)
         resolved = resolve_axes(mesh, axis_numbers(mesh), detail[1]) if len(detail) > 1 else [(AxisRef(axis), at) for axis in range(len(mesh.sizes))]
-        named = _checked(mesh, [], {kind: resolved}, reduction)
+        named = _build_named(mesh, [], {kind: resolved}, reduction)
     return Sharding("named", named=named, metadata=origins)
 
 
@@ -406,10 +406,10 @@ def _named_sharding(children: list[Any]) -> Sharding:
             reduction = _reduction(values)
         axes.setdefault(key.rstrip("="), []).extend(resolve_axes(mesh, numbers, values[-1]))
     resolved = [(resolve_axes(mesh, numbers, written), is_open) for written, is_open in dimensions]
-    return Sharding("named", named=_checked(mesh, resolved, axes, reduction), metadata=tuple(metadata))
+    return Sharding("named", named=_build_named(mesh, resolved, axes, reduction), metadata=tuple(metadata))
 
 
-def _checked(
+def _build_named(
     mesh: Mesh, dimensions: list[tuple[list[tuple[AxisRef, int]], bool]], axes: dict[str, list[tuple[AxisRef, int]]], reduction: str
 ) -> NamedSharding:
     kinds = [axes.get(kind, []) for kind in ("replicated", "unreduced", "manual")]

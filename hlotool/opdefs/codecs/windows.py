@@ -27,7 +27,7 @@ def build_window_field(children: list[Any]) -> tuple[Any, tuple[Any, ...]]:
     if key == "pad=":
         items = _padding_items(token)
         if any(len(item) != 2 for item in items):
-            raise Violation("S017", token.start_pos, "the padding of a window has no interior: expected low_high for each dimension")
+            raise Violation("S017", token.start_pos, "the padding of a window cannot have an interior: expected low_high for each dimension")
         return key, tuple(items)
     return key, integers([token]) if token.type == "INT" else sizes(token)
 

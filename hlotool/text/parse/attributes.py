@@ -12,7 +12,7 @@ from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
 from hlotool.shapes.metadata import Metadata
 from hlotool.shapes.shape import Shape
-from hlotool.shapes.sharding import check_against_shape
+from hlotool.shapes.sharding import expand_for_shape
 from hlotool.shapes.strings import is_raw_dict, quote
 from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.expectations import TO_APPLY_AND_CALLS
@@ -125,7 +125,7 @@ def resolve_pending(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes:
     sharding = attributes.get("sharding")
     if sharding is not None:
         try:
-            checked = check_against_shape(sharding, shape)
+            checked = expand_for_shape(sharding, shape)
         except Violation as violation:
             raise Violation(violation.code, positions.get("sharding", -1), violation.message, violation.hint) from None
         if checked is not sharding:

@@ -18,7 +18,7 @@ from hlotool.ir.names import free_name, is_legal_name
 from hlotool.ir.notes import Annotations
 from hlotool.literals.parse import parse_literal
 from hlotool.opdefs.base import OpDef, require_operand_count, unknown_op
-from hlotool.opdefs.inference import written_shape_needed
+from hlotool.opdefs.inference import require_written_shape
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape, compatible, is_prefix
 from hlotool.text.parse.async_ops import (
@@ -151,7 +151,7 @@ def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction
     if op.check_parsed is not None:
         shape = op.check_parsed(shape, operand_shapes, attributes) or shape
     if shape is None and op.shape_ignored and not op.infers:
-        written_shape_needed(op.name)
+        require_written_shape(op.name)
     if shape is not None and not op.shape_ignored:
         return shape
     return inferred_shape(op, operand_shapes, attributes)

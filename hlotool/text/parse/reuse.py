@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple, cast
 
-from hlotool.ir.clone import with_nodes_replaced
+from hlotool.ir.clone import replace_nodes
 from hlotool.ir.model import AttributeSet, Computation, Instruction, InstructionFields
 from hlotool.ir.node import Node
 from hlotool.text.parse.builder import ModuleBuilder
@@ -109,7 +109,7 @@ class EarlierParse:
         key = id(x.attributes)
         attributes = self._attribute_sets.get(key)
         if attributes is None:
-            values = {name: with_nodes_replaced(value, Node, partial(self._here, copies)) for name, value in x.attributes.items()}
+            values = {name: replace_nodes(value, Node, partial(self._here, copies)) for name, value in x.attributes.items()}
             attributes = AttributeSet(values)
             if "control-predecessors" not in attributes:
                 # Control predecessors differ between computations.

@@ -39,7 +39,7 @@ def collective_sizes(facts: Facts) -> Iterator[Finding]:
 def _parts(x: Instruction) -> Iterator[tuple[int, int]]:
     """Yields the size of each operand and of its part of the result, along the op's dimension."""
     dimension = x.attributes["dimensions"][0]
-    result = x.shape.elements[1] if x.op.operands_at is not None and len(x.shape.elements) > 1 else x.shape
+    result = x.shape.elements[1] if x.op.operands_index is not None and len(x.shape.elements) > 1 else x.shape
     results = (result,) if len(x.operands) == 1 else result.elements
     for operand, result in zip(x.operands, results, strict=False):
         if _has(operand.shape, dimension) and _has(result, dimension):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlotool.cli.output import visible
-from hlotool.interp.observers import Observer, Whereabouts
+from hlotool.interp.observers import Observer, RunPosition
 from hlotool.ir.model import Instruction
 
 __all__ = ["RunProgress", "is_wanted"]
@@ -29,7 +29,7 @@ class RunProgress(Observer):
     For a loop, the line also shows the iteration.
     """
 
-    is_optional = True
+    needs_only_reached = True
 
     def __init__(self) -> None:
         self.started = time.monotonic()
@@ -39,7 +39,7 @@ class RunProgress(Observer):
         self.current: Instruction | None = None
         self.iteration = -1
 
-    def begun(self, where: Whereabouts, instruction: Instruction) -> None:
+    def started(self, where: RunPosition, instruction: Instruction) -> None:
         now = time.monotonic()
         if now >= self.due:
             self._show(self.line(where, now), now)
@@ -59,10 +59,10 @@ class RunProgress(Observer):
         sys.stderr.write(_CLEAR + visible(line)[:_WIDTH])
         sys.stderr.flush()
 
-    def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Any], value: Any) -> None:
+    def ended(self, where: RunPosition, instruction: Instruction, operands: Sequence[Any], value: Any) -> None:
         self.done += 1
 
-    def line(self, where: Whereabouts, now: float) -> str:
+    def line(self, where: RunPosition, now: float) -> str:
         """Returns a line such as: 12 s  3,456 instructions  while.5 iteration 17  dot.3."""
         names = []
         for frame in (where.frames[0], where.frames[-1]) if len(where.frames) > 1 else where.frames:

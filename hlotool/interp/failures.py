@@ -91,7 +91,7 @@ def may_fail(x: Instruction) -> bool:
     True
     """
     is_dynamic = any(True in leaf.dynamic for y in (x, *x.operands) for leaf in y.shape.leaves() if leaf.dynamic)
-    return is_dynamic or (x.op.kernel is not None and x.op.kernel.may_reject(x))
+    return is_dynamic or (x.op.kernel is not None and x.op.kernel.refuses(x))
 
 
 def _type_and_sizes(shape: Shape) -> tuple[str, tuple[int, ...]]:

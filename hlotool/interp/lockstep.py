@@ -61,11 +61,12 @@ def _reason(number: int, missing: list[int], waiting: Collection[int]) -> str:
     elsewhere = [str(k) for k in missing if k in waiting]
     parts = []
     if ended:
-        parts.append(f"{_listed(ended)}, which ended without taking part")
+        parts.append(f"{_device_list(ended)}, which ended without taking part")
     if elsewhere:
-        parts.append(f"{_listed(elsewhere)}, blocked at another instruction")
+        parts.append(f"{_device_list(elsewhere)}, blocked at another instruction")
     return f"device {number} waits here for {', and for '.join(parts)}"
 
 
-def _listed(devices: Sequence[str]) -> str:
-    return f"device{'' if len(devices) == 1 else 's'} {', '.join(devices)}"
+def _device_list(devices: Sequence[str]) -> str:
+    *first, last = devices
+    return f"devices {', '.join(first)} and {last}" if first else f"device {last}"

@@ -172,7 +172,7 @@ def _checked_leaf(argument: Any, shape: Shape, location: str) -> Any:
         raise Violation(
             "R002", location, f"{location} takes {wanted}, got an array with the dimensions {list(array.shape)}", _shape_hint(array, shape)
         )
-    return _converted(array, NUMBERS[shape.element_type], wanted, location)
+    return _convert(array, NUMBERS[shape.element_type], wanted, location)
 
 
 def _sizes_fit(sizes: Sequence[int], shape: Shape) -> bool:
@@ -226,7 +226,7 @@ def _integers_as_floats(array: Array, number: NumberType, wanted: str, location:
     return converted
 
 
-def _converted(array: Array, number: NumberType, wanted: str, location: str) -> Array:
+def _convert(array: Array, number: NumberType, wanted: str, location: str) -> Array:
     if array.dtype == number.held:
         return forward(array if number.bits >= 8 or number.kind == "pred" else from_patterns(patterns(array), number))
     kind, wanted_kind = _kind(array), _KINDS.get(number.kind, number.kind)

@@ -133,7 +133,7 @@ class Kernel(Record):
         """Returns whether the operands of an instruction must be in their layouts' memory order."""
         return self.in_layout if isinstance(self.in_layout, bool) else self.in_layout(x)
 
-    def may_reject(self, x: Instruction) -> bool:
+    def refuses(self, x: Instruction) -> bool:
         """Returns whether the kernel may reject this instruction.
 
         Such an instruction must run even if its value is unused.

@@ -32,8 +32,8 @@ class RunProgress(Observer):
     needs_only_reached = True
 
     def __init__(self) -> None:
-        self.started = time.monotonic()
-        self.due = self.started + _PATIENCE
+        self.start_time = time.monotonic()
+        self.due = self.start_time + _PATIENCE
         self.done = 0
         self.is_shown = False
         self.current: Instruction | None = None
@@ -51,7 +51,7 @@ class RunProgress(Observer):
         now = time.monotonic()
         if now >= self.due:
             iteration = f" iteration {self.iteration}" if self.iteration >= 0 else ""
-            self._show(f"{now - self.started:.0f} s  {instruction.name}{iteration}", now)
+            self._show(f"{now - self.start_time:.0f} s  {instruction.name}{iteration}", now)
 
     def _show(self, line: str, now: float) -> None:
         self.due = now + _INTERVAL
@@ -67,7 +67,7 @@ class RunProgress(Observer):
         names = []
         for frame in (where.frames[0], where.frames[-1]) if len(where.frames) > 1 else where.frames:
             names.append(frame.instruction.name + ("" if frame.iteration is None else f" iteration {frame.iteration}"))
-        return f"{now - self.started:.0f} s  {self.done:,} instructions  {'  '.join(names)}"
+        return f"{now - self.start_time:.0f} s  {self.done:,} instructions  {'  '.join(names)}"
 
     def clear(self) -> None:
         """Removes the line."""

@@ -87,7 +87,7 @@ def test_json(cli):
     [
         (["--input", "lefd=ones"], "there is no parameter 'lefd'; did you mean 'left'?"),
         (["--input", "q=ones"], "there is no parameter 'q'; the parameters are left, right.1"),
-        (["--input", "left={1,2}"], "'left' takes f32[2,2], and '{1,2}' is not a literal of that shape: "),
+        (["--input", "left={1,2}"], "'left' takes f32[2,2], but '{1,2}' is not a literal of that shape: "),
         (["--input", "left=in.npz"], "'left' takes one array, but 'in.npz' may hold several; pass it with --inputs in.npz"),
         (["--input", "left=1", "--input", "left=2"], "'left' is set twice"),
         (["--input", "left=1", "--input", "0=2"], "'0' is set twice"),

@@ -11,7 +11,7 @@ from hlotool.cli.run_progress import RunProgress, is_wanted
 from hlotool.differ.delta import Delta
 from hlotool.differ.semantic import SemanticDifference, devices_of, semantic_difference
 from hlotool.errors import EvaluationError, HlotoolError
-from hlotool.interp.memory import estimate, too_much_memory
+from hlotool.interp.memory import estimate, memory_diagnostics
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Module
 
@@ -42,7 +42,7 @@ def run_both(delta: Delta, choice: RunChoice, max_memory: int | None, deadline: 
     held = 0
     for side, module in (("left", delta.left), ("right", delta.right)):
         _check(side, module)
-        if diagnostics := too_much_memory(module, max_memory, devices, held=held):
+        if diagnostics := memory_diagnostics(module, max_memory, devices, held=held):
             raise EvaluationError(diagnostics)
         # The results stay in memory, and so do copies of values until they are compared.
         held = 2 * devices * estimate(module).bytes

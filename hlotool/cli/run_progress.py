@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlotool.cli.output import visible
-from hlotool.interp.observers import Observer, Whereabouts
+from hlotool.interp.observers import Observer, RunPosition
 from hlotool.ir.model import Instruction
 
 __all__ = ["RunProgress", "is_wanted"]
@@ -29,17 +29,17 @@ class RunProgress(Observer):
     For a loop, the line also shows the iteration.
     """
 
-    is_optional = True
+    needs_only_reached = True
 
     def __init__(self) -> None:
-        self.started = time.monotonic()
-        self.due = self.started + _PATIENCE
+        self.start_time = time.monotonic()
+        self.due = self.start_time + _PATIENCE
         self.done = 0
         self.is_shown = False
         self.current: Instruction | None = None
         self.iteration = -1
 
-    def begun(self, where: Whereabouts, instruction: Instruction) -> None:
+    def started(self, where: RunPosition, instruction: Instruction) -> None:
         now = time.monotonic()
         if now >= self.due:
             self._show(self.line(where, now), now)
@@ -51,7 +51,7 @@ class RunProgress(Observer):
         now = time.monotonic()
         if now >= self.due:
             iteration = f" iteration {self.iteration}" if self.iteration >= 0 else ""
-            self._show(f"{now - self.started:.0f} s  {instruction.name}{iteration}", now)
+            self._show(f"{now - self.start_time:.0f} s  {instruction.name}{iteration}", now)
 
     def _show(self, line: str, now: float) -> None:
         self.due = now + _INTERVAL
@@ -59,15 +59,15 @@ class RunProgress(Observer):
         sys.stderr.write(_CLEAR + visible(line)[:_WIDTH])
         sys.stderr.flush()
 
-    def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Any], value: Any) -> None:
+    def ended(self, where: RunPosition, instruction: Instruction, operands: Sequence[Any], value: Any) -> None:
         self.done += 1
 
-    def line(self, where: Whereabouts, now: float) -> str:
+    def line(self, where: RunPosition, now: float) -> str:
         """Returns a line such as: 12 s  3,456 instructions  while.5 iteration 17  dot.3."""
         names = []
         for frame in (where.frames[0], where.frames[-1]) if len(where.frames) > 1 else where.frames:
             names.append(frame.instruction.name + ("" if frame.iteration is None else f" iteration {frame.iteration}"))
-        return f"{now - self.started:.0f} s  {self.done:,} instructions  {'  '.join(names)}"
+        return f"{now - self.start_time:.0f} s  {self.done:,} instructions  {'  '.join(names)}"
 
     def clear(self) -> None:
         """Removes the line."""

@@ -30,9 +30,9 @@ from hlotool.interp import files, report
 from hlotool.interp.comparison import Comparison, compare_values, expected_leaves
 from hlotool.interp.custom_calls.table import load_handler
 from hlotool.interp.drawing import Domain
-from hlotool.interp.memory import estimate, too_much_memory
+from hlotool.interp.memory import estimate, memory_diagnostics
 from hlotool.interp.observers import Observer
-from hlotool.interp.placement import is_whole, same_everywhere
+from hlotool.interp.placement import is_device_independent, is_whole
 from hlotool.interp.profiling import Profile
 from hlotool.interp.statistics import has_nan, nan_counts
 from hlotool.interp.tracing import NonfiniteWatch, Tracer, TraceRow
@@ -163,7 +163,7 @@ class Session:
         """Sets the number of devices; without options, the module's header determines it."""
         request = self.request
         replicas, partitions = request.replicas or max(1, module.replica_count), request.partitions or max(1, module.num_partitions)
-        if request.partitions is None and partitions > 1 and is_whole(module) and same_everywhere(module):
+        if request.partitions is None and partitions > 1 and is_whole(module) and is_device_independent(module):
             self._remark(f"'{name}' is not partitioned yet: its {partitions} partitions would compute the same values, which are computed once")
             partitions = 1
         count = replicas * partitions
@@ -177,7 +177,7 @@ class Session:
             complain(text)
 
     def _check_memory(self, module: Any) -> None:
-        if diagnostics := too_much_memory(module, self.limit, self.devices):
+        if diagnostics := memory_diagnostics(module, self.limit, self.devices):
             if self.request.max_memory is None:
                 complain("the default limit is 80 % of the available memory; use --max-memory SIZE to change it")
             raise EvaluationError(diagnostics)
@@ -227,7 +227,7 @@ class Session:
 
     def _evaluate(self, module: Any, values: Any, observers: list[Observer]) -> Any:
         request, options = self.request, self._options()
-        if request.executor == "plan" and not all(observer.is_optional for observer in observers):
+        if request.executor == "plan" and not all(observer.needs_only_reached for observer in observers):
             self._remark("the reference executor runs the module: compiled code is not traced, checked or profiled")
         progress = RunProgress() if is_wanted(quiet=self.quiet) else None
         watching = [*observers, progress] if progress else observers

@@ -16,9 +16,9 @@ from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.evaluator import evaluate_replicas
 from hlotool.interp.inputs import random_arguments
 from hlotool.interp.literal import literal_value
-from hlotool.interp.observers import Observer, Whereabouts
+from hlotool.interp.observers import Observer, RunPosition
 from hlotool.interp.options import RunOptions
-from hlotool.interp.placement import is_whole, same_everywhere
+from hlotool.interp.placement import is_device_independent, is_whole
 from hlotool.interp.tracing import origin_of
 from hlotool.interp.values import Value, leaves, with_leaves
 from hlotool.ir.model import Computation, Instruction, Module
@@ -303,7 +303,7 @@ def devices_of(module: Module) -> int:
 
 def _partitions(module: Module) -> int:
     partitions = max(1, module.num_partitions or 1)
-    return 1 if partitions > 1 and is_whole(module) and same_everywhere(module) else partitions
+    return 1 if partitions > 1 and is_whole(module) and is_device_independent(module) else partitions
 
 
 def _evaluate(module: Module, arguments: list[Sequence[Value]], options: RunOptions, observers: Sequence[Observer]) -> list[Value]:
@@ -336,7 +336,7 @@ class _Paired(Observer):
         other = self.search.partner[node]
         return -1 if other < 0 else min(node, other)
 
-    def key(self, kind: str, where: Whereabouts, node: int, depth: int) -> Any:
+    def key(self, kind: str, where: RunPosition, node: int, depth: int) -> Any:
         path = []
         for frame in where.frames[:depth]:
             caller = self.left_node(frame.instruction)
@@ -348,7 +348,7 @@ class _Paired(Observer):
         self.times[key] = self.times.get(key, 0) + 1
         return (*key, self.times[key])
 
-    def entered(self, where: Whereabouts, computation: Computation, arguments: Sequence[Value]) -> None:
+    def entered(self, where: RunPosition, computation: Computation, arguments: Sequence[Value]) -> None:
         body = self.search.bodies.get(computation, -1)
         if body >= 0:
             self.visited.add(body)
@@ -363,12 +363,12 @@ class _Paired(Observer):
             if x.op.name == "constant" and self.left_node(x) in self.search.delta.changed:
                 self.report(self.key("constant", where, self.left_node(x), len(where.frames)), x, where, None, x)
 
-    def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
+    def ended(self, where: RunPosition, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         node = self.left_node(instruction)
         if node >= 0:
             self.report(self.key("value", where, node, len(where.frames) - 1), instruction, where, value, instruction)
 
-    def report(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, producer: Instruction) -> None:
+    def report(self, key: Any, blamed: Instruction, where: RunPosition, value: Value, producer: Instruction) -> None:
         """Handles the value of `producer`; if the value differs, `blamed` is reported."""
 
 
@@ -380,7 +380,7 @@ class _Recorder(_Paired):
         self.values: dict[Any, tuple[int, list[Any]]] = {}
         self.budget = _MAX_BYTES
 
-    def report(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, producer: Instruction) -> None:
+    def report(self, key: Any, blamed: Instruction, where: RunPosition, value: Value, producer: Instruction) -> None:
         parts = [*leaves(value)] if value is not None else [None]
         self.budget -= sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
         if self.budget >= 0:
@@ -407,9 +407,9 @@ class _Comparer(_Paired):
         self.compared = 0
         self.first: _Disagreement | None = None
         self.slight: list[_Disagreement] = []
-        self.where: Whereabouts | None = None
+        self.where: RunPosition | None = None
 
-    def begun(self, where: Whereabouts, instruction: Instruction) -> None:
+    def started(self, where: RunPosition, instruction: Instruction) -> None:
         self.where = where
 
     def blame_failure(self) -> None:
@@ -420,7 +420,7 @@ class _Comparer(_Paired):
         if self.left_node(x) >= 0:
             self._record(len(self.recorder.values), x, self.where, None, ("computed", "fails"))
 
-    def report(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, producer: Instruction) -> None:
+    def report(self, key: Any, blamed: Instruction, where: RunPosition, value: Value, producer: Instruction) -> None:
         order, expected = self.recorder.values.pop(key, (-1, []))
         if order < 0:
             return
@@ -455,7 +455,7 @@ class _Comparer(_Paired):
         self,
         order: int,
         blamed: Instruction,
-        where: Whereabouts,
+        where: RunPosition,
         comparison: Comparison | None,
         shapes: tuple[str, str],
         leaf: int = 0,

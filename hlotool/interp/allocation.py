@@ -52,7 +52,7 @@ def reuse_large_blocks() -> None:
 
     glibc applies these settings as soon as a program frees a block of this size, so this function
     allocates such a block and frees it. Unlike `keep_freed_memory`, it has no effect that other
-    code would notice: any program that has freed such a block works this way.
+    code would notice: any program that frees such a block changes these settings.
     """
     # Under a memory limit, the allocation may fail.
     with suppress(MemoryError):
@@ -63,8 +63,8 @@ def reuse_large_blocks() -> None:
 def memory_limit(size: int | None) -> Iterator[None]:
     """Limits the process to `size` more bytes within a context, then restores the previous limit.
 
-    Exceeding the limit raises MemoryError. None means no limit. The limit covers all memory that is
-    allocated, even if estimates leave it out. It applies only on Linux, since the memory in use is
+    Exceeding the limit raises MemoryError. None means no limit. The limit covers all allocated
+    memory, even if estimates leave it out. It applies only on Linux, since the memory in use is
     unknown on other systems.
     """
     used = _data_size()
@@ -72,7 +72,7 @@ def memory_limit(size: int | None) -> Iterator[None]:
         yield
         return
     # NumPy's library for matrix products allocates its own memory on first use, and terminates the
-    # process if that fails. So it is used once before the limit takes effect.
+    # process if that fails. So a small product is computed before the limit takes effect.
     np.dot(np.ones((64, 64)), np.ones((64, 64)))
     resource = import_module("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)

@@ -2,8 +2,8 @@
 
 Such a reducer combines pairs of a value and an index, and only compares and selects its parameters.
 The reducer is characterized by its selection for each of the few possible outcomes of the
-comparisons. These selections are computed from its graph, so it does not matter how the reducer is
-written.
+comparisons. These selections are computed from its graph, so equivalent reducers are recognized
+even if they are written differently.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hlotool.record import Record
 
 __all__ = ["ArgReducer", "arg_reducer_of"]
 
-# The possible relations between two parameters: less, equal, or greater, or at least one is NaN.
+# The possible relations between two parameters: less, equal or greater. Values may also be NaN.
 _ORDERS = "<=>"
 _VALUE_CASES = (*_ORDERS, "first NaN", "second NaN", "both NaN")
 _CASES = tuple(product(_VALUE_CASES, _ORDERS))
@@ -33,7 +33,7 @@ _CASES = tuple(product(_VALUE_CASES, _ORDERS))
 Outcome = tuple[Any, ...]
 """The result of an instruction in each case: a bool or a parameter number."""
 
-_HOLDS = {"EQ": "=", "NE": "<>", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
+_TRUE_ORDERS = {"EQ": "=", "NE": "<>", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
 _LOGIC = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "not": np.logical_not}
 _EXTREMES = {"maximum": "GE", "minimum": "LE"}
 
@@ -56,7 +56,7 @@ class ArgReducer(Record):
     def winners(self, pair: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> tuple[Array, ...] | None:
         """Returns the winning pairs along the axes, or None if argmax and argmin cannot find them.
 
-        The reducer still has to compare these pairs with `inits`.
+        The caller must still apply the reducer to these pairs and `inits`.
 
         >>> reducer = ArgReducer(value=0, is_maximum=True, smallest_index=True, first_zero=False, keeps_nans=True)
         >>> pair, inits = (np.array([1, 3, 3], np.float32), np.arange(3)), (np.float32(-np.inf), np.array(0))
@@ -65,15 +65,15 @@ class ArgReducer(Record):
         """
         if not pair[0].size or (not self.keeps_nans and np.isnan(inits[self.value])):
             return None
-        rows, indices = (_with_one_axis(pair[k], axes) for k in (self.value, 1 - self.value))
+        rows, indices = (_merge_axes(pair[k], axes) for k in (self.value, 1 - self.value))
         if self.smallest_index and not _ascends(indices):
             return None
         positions = _positions(np.argmax if self.is_maximum else np.argmin, rows)
-        values = _at(rows, positions)
+        values = _take_along(rows, positions)
         if number_type(values).kind == "float" and not self._is_settled(rows, values):
             return None
         kept = [size for k, size in enumerate(pair[0].shape) if k not in axes]
-        winners = values.reshape(kept), _at(indices, positions).reshape(kept)
+        winners = values.reshape(kept), _take_along(indices, positions).reshape(kept)
         return winners if self.value == 0 else winners[::-1]
 
     def wins_over(self, inits: Sequence[Array], winners: Sequence[Array]) -> bool:
@@ -96,7 +96,7 @@ class ArgReducer(Record):
         return self.first_zero or not (values == 0).any() or bool(sign_keys(rows).min() != sign_keys(-np.zeros((), rows.dtype)))
 
 
-def _with_one_axis(x: Array, axes: tuple[int, ...]) -> Array:
+def _merge_axes(x: Array, axes: tuple[int, ...]) -> Array:
     """Reshapes an array to three dimensions, with all axes merged into the middle dimension.
 
     The dimensions before the axes are merged into the first dimension, and those after the axes
@@ -108,7 +108,7 @@ def _with_one_axis(x: Array, axes: tuple[int, ...]) -> Array:
     return x.reshape(prod(x.shape[: axes[0]]), prod(x.shape[k] for k in axes), prod(x.shape[axes[-1] + 1 :]))
 
 
-def _at(stack: Array, positions: Array) -> Array:
+def _take_along(stack: Array, positions: Array) -> Array:
     """Returns the elements of `stack` at the given positions along the middle dimension."""
     if all(stride == 0 for stride in (stack.strides[0], stack.strides[2])):
         return np.asarray(stack[0, :, 0][positions])
@@ -173,7 +173,7 @@ def arg_reducer_of(computation: Computation) -> ArgReducer | None:
     if len(computation.parameters) != 4 or len(computation.instructions) > _MAX_STEPS:
         return None
     numbers = {x: k for k, x in enumerate(computation.instructions)}
-    return _recognized(tuple(_step(x, numbers) for x in computation.instructions), numbers[computation.root])
+    return _recognize(tuple(_step(x, numbers) for x in computation.instructions), numbers[computation.root])
 
 
 class _Step(NamedTuple):
@@ -197,7 +197,7 @@ def _step(x: Instruction, numbers: dict[Instruction, int]) -> _Step:
 
 
 @lru_cache(maxsize=256)
-def _recognized(steps: tuple[_Step, ...], root: int) -> ArgReducer | None:
+def _recognize(steps: tuple[_Step, ...], root: int) -> ArgReducer | None:
     types = {step.parameter: step.element_type for step in steps if step.parameter is not None}
     if any(types[k] != types[k + 2] for k in (0, 1)) or steps[root].opcode != "tuple" or len(steps[root].operands) != 2:
         return None
@@ -205,7 +205,7 @@ def _recognized(steps: tuple[_Step, ...], root: int) -> ArgReducer | None:
     for value in (0, 1):
         if kinds[value] in ("float", "signed", "unsigned") and kinds[1 - value] in ("signed", "unsigned"):
             outcomes = _outcomes(steps, root, value, kinds[value] == "float")
-            reducer = _classified(outcomes, value, kinds[value] == "float") if outcomes is not None else None
+            reducer = _classify(outcomes, value, kinds[value] == "float") if outcomes is not None else None
             if reducer is not None:
                 return reducer
     return None
@@ -254,8 +254,8 @@ def _holds(case: tuple[str, str], direction: str, a: int, b: int, value: int) ->
     """
     if a % 2 != b % 2:
         return None
-    is_value, (of_values, of_indices) = a % 2 == value, case
-    order = of_values if is_value else of_indices
+    is_value, (value_order, index_order) = a % 2 == value, case
+    order = value_order if is_value else index_order
     if "NaN" in order:
         named = {"first NaN": (0,), "second NaN": (1,), "both NaN": (0, 1)}[order]
         if a != b or a // 2 in named:
@@ -265,10 +265,10 @@ def _holds(case: tuple[str, str], direction: str, a: int, b: int, value: int) ->
         order = "="
     elif a > b:
         order = {"<": ">", "=": "=", ">": "<"}[order]
-    return order in _HOLDS[direction]
+    return order in _TRUE_ORDERS[direction]
 
 
-def _classified(outcomes: tuple[Outcome, Outcome], value: int, is_float: bool) -> ArgReducer | None:
+def _classify(outcomes: tuple[Outcome, Outcome], value: int, is_float: bool) -> ArgReducer | None:
     """Returns the reducer that selects these values and indices, or None if there is none."""
     kept_first = {case: (values < 2, indices < 2) for case, values, indices in zip(_CASES, *outcomes, strict=True)}
     if any(values % 2 != value or indices % 2 == value for values, indices in zip(*outcomes, strict=True)):

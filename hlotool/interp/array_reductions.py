@@ -14,16 +14,16 @@ import numpy as np
 
 from hlotool.interp.dtypes import Array
 
-__all__ = ["BLOCK", "SHORT_ROW", "SHORT_ROW_TO_TRANSPOSE", "long_rows_reduced", "reduced_along"]
+__all__ = ["BLOCK", "SHORT_ROW", "SHORT_ROW_TO_TRANSPOSE", "reduce_along", "reduce_long_rows"]
 
 BLOCK = 1 << 16
 """The number of elements in a block: with four-byte elements, a quarter of a common L2 cache."""
 _SMALL = 1 << 13
-"""Up to this number of elements, a single NumPy call is faster than the methods of this module."""
+"""The maximum number of elements for which a single NumPy call is faster than this module."""
 SHORT_ROW = 16
-"""Up to this length, rows are combined column by column."""
+"""The maximum length of rows that are combined column by column."""
 SHORT_ROW_TO_TRANSPOSE = 128
-"""Up to this length, row maxima are faster to compute after a transposition.
+"""The maximum length of rows whose maxima are faster to compute after a transposition.
 
 Sums do not need the transposition, since NumPy is fast at adding rows of 16 or more elements.
 """
@@ -38,7 +38,7 @@ _WIDE_ROW = 2048
 """The approximate row length to which narrow matrices are reshaped, for long inner loops."""
 
 
-def reduced_along(ufunc: Any, x: Array, axes: tuple[int, ...], dtype: np.dtype[Any], size: int | None = None) -> Array:
+def reduce_along(ufunc: Any, x: Array, axes: tuple[int, ...], dtype: np.dtype[Any], size: int | None = None) -> Array:
     """Combines all elements along the axes in the type `dtype`.
 
     There must be at least one element for each result. If `x` is a block of a larger array, `size`
@@ -47,7 +47,7 @@ def reduced_along(ufunc: Any, x: Array, axes: tuple[int, ...], dtype: np.dtype[A
     of the length. Large arrays are left to NumPy only if there are gaps between their elements, or
     if elements share memory.
 
-    >>> reduced_along(np.add, np.ones((3, 5), np.float32), (0,), np.dtype(np.float32))
+    >>> reduce_along(np.add, np.ones((3, 5), np.float32), (0,), np.dtype(np.float32))
     array([3., 3., 3., 3., 3.], dtype=float32)
     """
     is_small = (size or x.size) <= _SMALL
@@ -55,7 +55,7 @@ def reduced_along(ufunc: Any, x: Array, axes: tuple[int, ...], dtype: np.dtype[A
     ordered = x.transpose(memory_order)
     if not axes or is_small or not ordered.flags.c_contiguous:
         if axes == (x.ndim - 1,) and x.shape[-1] > SHORT_ROW:
-            return long_rows_reduced(ufunc, x.astype(dtype, copy=False))
+            return reduce_long_rows(ufunc, x.astype(dtype, copy=False))
         return np.asarray(ufunc.reduce(x.astype(dtype, copy=False), axis=axes, dtype=dtype))
     sizes = [size for size in ordered.shape if size != 1]
     is_reduced = [k in axes for k, size in zip(memory_order, ordered.shape, strict=True) if size != 1]
@@ -68,39 +68,39 @@ def reduced_along(ufunc: Any, x: Array, axes: tuple[int, ...], dtype: np.dtype[A
             first -= 1
         count, inner = prod(sizes[first : last + 1]), prod(sizes[last + 1 :])
         if inner == 1:
-            rest = _rows_reduced(ufunc, rest.reshape(-1, count), dtype)
+            rest = _reduce_rows(ufunc, rest.reshape(-1, count), dtype)
         else:
-            rest = _columns_reduced(ufunc, rest.reshape(-1, count, inner), dtype)
+            rest = _reduce_columns(ufunc, rest.reshape(-1, count, inner), dtype)
         del sizes[first : last + 1], is_reduced[first : last + 1]
     result = rest.astype(dtype, copy=False).reshape([x.shape[k] for k in kept])
     return result.transpose(np.argsort(kept)) if kept else result
 
 
-def _rows_reduced(ufunc: Any, rows: Array, dtype: np.dtype[Any]) -> Array:
+def _reduce_rows(ufunc: Any, rows: Array, dtype: np.dtype[Any]) -> Array:
     """Reduces each row of a matrix."""
     count, length = rows.shape
     if length > BLOCK and rows.dtype != dtype:
         # Splits long rows into chunks, which are converted one at a time.
-        chunks = [_rows_reduced(ufunc, rows[:, k : k + BLOCK], dtype) for k in range(0, length, BLOCK)]
-        return _rows_reduced(ufunc, np.stack(chunks, axis=-1), dtype)
+        chunks = [_reduce_rows(ufunc, rows[:, k : k + BLOCK], dtype) for k in range(0, length, BLOCK)]
+        return _reduce_rows(ufunc, np.stack(chunks, axis=-1), dtype)
     in_columns = length <= SHORT_ROW
     transposes = not in_columns and ufunc is not np.add and length <= SHORT_ROW_TO_TRANSPOSE
     if rows.dtype == dtype and not in_columns and not transposes:
-        return long_rows_reduced(ufunc, rows)
+        return reduce_long_rows(ufunc, rows)
     result = np.empty(count, dtype)
     step = max(1, BLOCK // length)
     for k in range(0, count, step):
         block = rows[k : k + step].astype(dtype, copy=False)
         if in_columns:
-            result[k : k + step] = _combined_in_pairs(ufunc, [block[:, j] for j in range(length)])
+            result[k : k + step] = _combine_in_pairs(ufunc, [block[:, j] for j in range(length)])
         elif transposes:
             ufunc.reduce(np.ascontiguousarray(block.T), axis=0, dtype=dtype, out=result[k : k + step])
         else:
-            result[k : k + step] = long_rows_reduced(ufunc, block)
+            result[k : k + step] = reduce_long_rows(ufunc, block)
     return result
 
 
-def long_rows_reduced(ufunc: Any, rows: Array) -> Array:
+def reduce_long_rows(ufunc: Any, rows: Array) -> Array:
     """Reduces the last dimension row by row, so that each result is independent of other rows.
 
     For sums of f32 and f64, `einsum` takes half the time of NumPy's own sums.
@@ -115,7 +115,7 @@ def long_rows_reduced(ufunc: Any, rows: Array) -> Array:
     return np.asarray(np.add.reduce(parts, -1, rows.dtype))
 
 
-def _combined_in_pairs(ufunc: Any, parts: list[Array]) -> Array:
+def _combine_in_pairs(ufunc: Any, parts: list[Array]) -> Array:
     """Combines adjacent parts in pairs until one part is left."""
     while len(parts) > 1:
         pairs = [ufunc(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
@@ -123,16 +123,16 @@ def _combined_in_pairs(ufunc: Any, parts: list[Array]) -> Array:
     return parts[0]
 
 
-def _columns_reduced(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
+def _reduce_columns(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
     """Reduces the columns of each matrix in a stack."""
     if stack.dtype != dtype:
-        return _converted_columns_reduced(ufunc, stack, dtype)
+        return _convert_and_reduce_columns(ufunc, stack, dtype)
     count, rows, columns = stack.shape
     merged = min(rows // _PARTIAL, _WIDE_ROW // columns)
     if merged > 1:
         # A row of the new matrix consists of `merged` rows of the old one.
         whole = rows // merged * merged
-        long_rows = _columns_reduced(ufunc, stack[:, :whole].reshape(count, -1, merged * columns), dtype)
+        long_rows = _reduce_columns(ufunc, stack[:, :whole].reshape(count, -1, merged * columns), dtype)
         stack = np.concatenate([long_rows.reshape(count, merged, columns), stack[:, whole:]], axis=1)
         rows = stack.shape[1]
     while ufunc is np.add and rows > _PARTIAL:
@@ -141,14 +141,14 @@ def _columns_reduced(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
         stack = np.concatenate([sums, stack[:, whole:]], axis=1)
         rows = stack.shape[1]
     if columns < _PARTIAL:
-        return _folded_columns(ufunc, stack, dtype)
+        return _fold_columns(ufunc, stack, dtype)
     return np.asarray(ufunc.reduce(stack, axis=1, dtype=dtype))
 
 
-def _folded_columns(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
+def _fold_columns(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
     """Reduces the columns of many small matrices.
 
-    Combines the upper half with the lower half until one row is left.
+    Repeatedly combines the upper half of the rows with the lower half until one row is left.
     """
     count, rows, columns = stack.shape
     result = np.empty((count, columns), dtype)
@@ -165,8 +165,8 @@ def _folded_columns(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
     return result
 
 
-def _converted_columns_reduced(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
-    """Converts blocks one at a time, and applies `_columns_reduced` to each.
+def _convert_and_reduce_columns(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
+    """Converts blocks one at a time, and applies `_reduce_columns` to each.
 
     A block consists of several matrices or of a part of one large matrix.
     """
@@ -175,13 +175,13 @@ def _converted_columns_reduced(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -
     if rows * columns <= BLOCK:
         step = BLOCK // (rows * columns)
         for k in range(0, count, step):
-            result[k : k + step] = _columns_reduced(ufunc, stack[k : k + step].astype(dtype), dtype)
+            result[k : k + step] = _reduce_columns(ufunc, stack[k : k + step].astype(dtype), dtype)
         return result
     width = min(columns, max(1, BLOCK // min(rows, _PARTIAL)))
     height = max(1, BLOCK // width)
     for k in range(count):
         for left in range(0, columns, width):
             blocks = (stack[k : k + 1, top : top + height, left : left + width].astype(dtype) for top in range(0, rows, height))
-            partial = np.stack([_columns_reduced(ufunc, block, dtype)[0] for block in blocks])
-            result[k, left : left + width] = _columns_reduced(ufunc, partial[None], dtype)[0]
+            partial = np.stack([_reduce_columns(ufunc, block, dtype)[0] for block in blocks])
+            result[k, left : left + width] = _reduce_columns(ufunc, partial[None], dtype)[0]
     return result

@@ -63,7 +63,7 @@ class Binding:
         if kernel.takes_in_layout(instruction):
             self.function = function_in_layout(function, orders_of(instruction))
         if ELEMENTWISE in instruction.op.traits and any(x.shape.dynamic for x in instruction.operands):
-            self.function = _of_equal_sizes(self.function)
+            self.function = _with_size_check(self.function)
         self.suspends = kernel.batch_suspends if batch else kernel.suspends
         self.per_call = tuple(name for name in facts if name in PER_CALL_FACTS)
         self.keywords = {name: _keyword(instruction, name, options) for name in facts if name not in PER_CALL_FACTS}
@@ -91,7 +91,7 @@ class Binding:
             keywords["can_alias"] = can_alias(operands)
         return keywords
 
-    def checked(self, value: Value) -> Value:
+    def check(self, value: Value) -> Value:
         """Returns the value as an array of the declared shape.
 
         Raises Violation if the value does not have this shape, since shapes in a module may be
@@ -126,7 +126,7 @@ class Binding:
         return failure(module, x, "R004", f"{prefix}{reason}", "check the module with hlotool verify")
 
 
-def _of_equal_sizes(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_size_check(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps a function in a check that rejects arrays of different sizes.
 
     Dynamic dimensions may differ in size at run time, and NumPy would broadcast the arrays.

@@ -16,7 +16,7 @@ def _unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def patterns(array: Array) -> Array:
-    """Returns the bits of the elements as unsigned integers of the same memory size.
+    """Returns the bits of the elements as unsigned integers of the same size in memory.
 
     The bits above the type's width are 0.
 

@@ -30,7 +30,7 @@ class Tolerance(Record):
 
 
 class Difference(Record):
-    """One element that differs.
+    """An element that differs between two arrays.
 
     `ulps` is the distance in units in the last place, or None for types without such a unit.
     """
@@ -85,7 +85,7 @@ class Comparison(Record):
 # XLA:CPU and NumPy differ by this much in sums of thousands of terms, and by a few steps for narrow
 # floats.
 _TOLERANCES = {"f64": Tolerance(1e-9, 1e-12), "c128": Tolerance(1e-9, 1e-12), "f32": Tolerance(1e-4, 1e-5), "c64": Tolerance(1e-4, 1e-5)}
-_STEPS_OF_16_BITS, _STEPS_OF_8_BITS = 4, 2
+_STEPS_16_BIT, _STEPS_8_BIT = 4, 2
 
 
 def tolerance_of(element_type: str, relative: float | None = None, absolute: float | None = None) -> Tolerance:
@@ -102,7 +102,7 @@ def tolerance_of(element_type: str, relative: float | None = None, absolute: flo
     default = _TOLERANCES.get(element_type)
     if default is None:
         step = 0.5 ** (element.float_format.mantissa_bits if element.float_format is not None else 7)
-        default = Tolerance((_STEPS_OF_16_BITS if element.bits > 8 else _STEPS_OF_8_BITS) * step, step)
+        default = Tolerance((_STEPS_16_BIT if element.bits > 8 else _STEPS_8_BIT) * step, step)
     return Tolerance(default.relative if relative is None else relative, default.absolute if absolute is None else absolute)
 
 
@@ -152,7 +152,7 @@ def _distances(a: Array, b: Array) -> Array:
     """Returns `|a - b|`, which is exact for integers of the same type."""
     if a.dtype != b.dtype:
         return np.abs(a.astype(np.float64) - b.astype(np.float64))
-    # The difference may wrap around. Read as an unsigned number, it is the distance nevertheless.
+    # The distance may not fit in a signed type, but always fits in 64 bits without a sign.
     return np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64)
 
 
@@ -220,9 +220,8 @@ def _ulps(ours: Array, theirs: Array, finite: Array, number: NumberType) -> Arra
 def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str, devices: int = 1) -> list[tuple[str, Any]]:
     """Returns the name of each array in a result, as in `output_names`, and its expected value.
 
-    The value is None if the array is missing. If an archive contains unnamed arrays, which NumPy
-    calls `arr_0`, `arr_1` and so on, they are assigned in order. Raises HlotoolError if no array
-    has the name of an array in the result.
+    The value is None if the array is missing. Unnamed arrays, which NumPy calls `arr_0`, `arr_1`
+    and so on, are assigned in order. Raises HlotoolError if all arrays are missing.
     """
     names = [name for name, leaf in output_names(shape, devices) if leaf.is_array]
     unnamed = [f"arr_{k}" for k in range(len(names))]

@@ -13,7 +13,7 @@ from hlotool.interp.queues import HostQueues
 from hlotool.interp.values import Value
 from hlotool.record import Record
 
-__all__ = ["Device", "DeviceGrid", "Memory", "Wait", "exchange"]
+__all__ = ["Device", "DeviceGrid", "InstructionState", "Wait", "exchange"]
 
 
 class Wait(Record):
@@ -27,8 +27,8 @@ class Wait(Record):
     missing: Callable[[], list[int]]
 
 
-class Meeting:
-    """One execution of a collective by a group, with the values of the members present so far."""
+class Rendezvous:
+    """One execution of a collective by a group, with the values of members that have arrived."""
 
     __slots__ = ("members", "values")
 
@@ -43,10 +43,10 @@ class Meeting:
         return len(self.values) == len(self.members)
 
 
-class Memory:
+class InstructionState:
     """The state of one instruction on one device between executions.
 
-    The state consists of a `counter` and a `number`, which is unique on the device.
+    The state consists of a `number`, which is unique on the device, and a `counter`.
     """
 
     __slots__ = ("counter", "number")
@@ -71,7 +71,7 @@ class DeviceGrid:
         self.replicas = replicas
         self.partitions = partitions
         self.meshes = meshes or {}
-        self.meetings: dict[tuple[Hashable, tuple[int, ...]], Meeting] = {}
+        self.open_rendezvous: dict[tuple[Hashable, tuple[int, ...]], Rendezvous] = {}
         # Values that have been sent but not yet received, by channel and receiver.
         self.mail: dict[tuple[int, int], deque[Value]] = {}
         queues = list(queues)
@@ -85,25 +85,25 @@ class DeviceGrid:
 class Device:
     """One device of a run.
 
-    It has a `number`, a `replica` and a `partition`, the `queues` to its host, and the state of its
-    instructions.
+    A device has a `number`, a `replica` and a `partition`, the `queues` to its host, and the states
+    of its instructions.
     """
 
-    __slots__ = ("grid", "memories", "number", "partition", "queues", "replica")
+    __slots__ = ("grid", "instruction_states", "number", "partition", "queues", "replica")
 
     def __init__(self, grid: DeviceGrid, number: int, queues: HostQueues) -> None:
         self.grid = grid
         self.number = number
         self.replica, self.partition = divmod(number, grid.partitions)
         self.queues = queues
-        self.memories: dict[Hashable, Memory] = {}
+        self.instruction_states: dict[Hashable, InstructionState] = {}
 
-    def memory_of(self, instruction_key: Hashable, counter: int = 0) -> Memory:
-        """Returns the memory of an instruction.
+    def state_of(self, instruction_key: Hashable, counter: int = 0) -> InstructionState:
+        """Returns the state of an instruction.
 
-        If there is none yet, creates one whose counter starts at `counter`.
+        If there is no state yet, creates one whose counter starts at `counter`.
         """
-        return self.memories.setdefault(instruction_key, Memory(len(self.memories), counter))
+        return self.instruction_states.setdefault(instruction_key, InstructionState(len(self.instruction_states), counter))
 
     def mailbox(self, channel: int, receiver: int) -> deque[Value]:
         """Returns the values sent to device number `receiver` over a channel, oldest first."""
@@ -125,12 +125,12 @@ def exchange(device: Device, instruction_key: Hashable, members: tuple[int, ...]
     ...     print(end.value)
     [7]
     """
-    meetings = device.grid.meetings
-    meeting = meetings.setdefault((instruction_key, members), Meeting(members))
-    meeting.values[device.number] = value
-    if meeting.is_complete():
-        # The next execution of this instruction starts a new meeting.
-        del meetings[instruction_key, members]
+    open_rendezvous = device.grid.open_rendezvous
+    rendezvous = open_rendezvous.setdefault((instruction_key, members), Rendezvous(members))
+    rendezvous.values[device.number] = value
+    if rendezvous.is_complete():
+        # The next execution of this instruction starts a new rendezvous.
+        del open_rendezvous[instruction_key, members]
     else:
-        yield Wait(meeting.is_complete, meeting.missing)
-    return [meeting.values[member] for member in members]
+        yield Wait(rendezvous.is_complete, rendezvous.missing)
+    return [rendezvous.values[member] for member in members]

@@ -205,14 +205,14 @@ def _limit(domain: Domain, use: _Use, least: float | None, greatest: float | Non
     domain.narrow(*((low, high) if use.factor > 0 else (high, low)), reason)
 
 
-def _says(use: _Use, what: str) -> str:
+def _describe_use(use: _Use, what: str) -> str:
     return f"{what} '{use.user.opcode}' {use.user.name}"
 
 
-def _within(least: float | None, greatest: float | None, operand: int = 0) -> Rule:
+def _bounds(least: float | None, greatest: float | None, operand: int = 0) -> Rule:
     def rule(domain: Domain, use: _Use) -> None:
         if use.operand == operand and NUMBERS[use.user.shape.element_type].kind == "float":
-            _limit(domain, use, least, greatest, _says(use, "operand of"))
+            _limit(domain, use, least, greatest, _describe_use(use, "operand of"))
 
     return rule
 
@@ -227,24 +227,24 @@ def _clamp(domain: Domain, use: _Use) -> None:
     other = _constant(use.user.operands[2 - use.operand])
     other = other if other is not None and math.isfinite(other) else 0
     if use.operand == 0:
-        _limit(domain, use, other - _CLAMP_MARGIN, other - 1, _says(use, "lower limit of"))
+        _limit(domain, use, other - _CLAMP_MARGIN, other - 1, _describe_use(use, "lower limit of"))
     else:
-        _limit(domain, use, other + 1, other + _CLAMP_MARGIN, _says(use, "upper limit of"))
+        _limit(domain, use, other + 1, other + _CLAMP_MARGIN, _describe_use(use, "upper limit of"))
 
 
 def _variance(domain: Domain, use: _Use) -> None:
     if use.operand == (4 if use.user.opcode == "batch-norm-inference" else 3):
-        _limit(domain, use, 0, None, _says(use, "variance of"))
+        _limit(domain, use, 0, None, _describe_use(use, "variance of"))
 
 
 def _divisor(domain: Domain, use: _Use) -> None:
     if use.operand == 1 and use.offset == 0:
-        domain.mark("nonzero", _says(use, "divisor of"))
+        domain.mark("nonzero", _describe_use(use, "divisor of"))
 
 
 def _shift(domain: Domain, use: _Use) -> None:
     if use.operand == 1:
-        _limit(domain, use, 0, NUMBERS[use.user.shape.element_type].bits - 1, _says(use, "shift amount of"))
+        _limit(domain, use, 0, NUMBERS[use.user.shape.element_type].bits - 1, _describe_use(use, "shift amount of"))
 
 
 def _dynamic_slice(domain: Domain, use: _Use) -> None:
@@ -255,7 +255,7 @@ def _dynamic_slice(domain: Domain, use: _Use) -> None:
     if use.operand < first or not limits:
         return
     at = x.operands[use.operand].shape
-    _limit(domain, use, 0, min(limits) if at.rank else limits[use.operand - first], _says(use, "start index of"))
+    _limit(domain, use, 0, min(limits) if at.rank else limits[use.operand - first], _describe_use(use, "start index of"))
 
 
 def _gather(domain: Domain, use: _Use) -> None:
@@ -283,16 +283,16 @@ def _scatter(domain: Domain, use: _Use) -> None:
 
 
 def _indices(domain: Domain, use: _Use, limits: list[int]) -> None:
-    """Limits the indices of all indexed dimensions to the smallest of the dimensions' limits."""
+    """Applies the smallest limit of the indexed dimensions to all indices."""
     if not limits:
         return
-    _limit(domain, use, 0, max(0, min(limits)), _says(use, "index of"))
+    _limit(domain, use, 0, max(0, min(limits)), _describe_use(use, "index of"))
     for flag, attribute in (("is_sorted", "indices_are_sorted"), ("is_unique", "unique_indices")):
         if use.user.attributes.get(attribute):
             domain.mark(flag, f"{attribute} of '{use.user.opcode}' {use.user.name}")
 
 
-def _compared(domain: Domain, use: _Use) -> None:
+def _one_hot(domain: Domain, use: _Use) -> None:
     """Limits numbers that are compared with 0, 1, 2, ..., as in a one-hot encoding."""
     other = use.user.operands[1 - use.operand]
     for _ in range(8):
@@ -301,10 +301,10 @@ def _compared(domain: Domain, use: _Use) -> None:
         other = other.operands[0]
     if other.opcode == "iota" and use.user.attributes.get("direction") == "EQ":
         size = other.shape.dimensions[other.attributes["iota_dimension"]]
-        _limit(domain, use, 0, max(0, size - 1), _says(use, "compared with 0, 1, 2, ... by"))
+        _limit(domain, use, 0, max(0, size - 1), _describe_use(use, "compared with 0, 1, 2, ... by"))
 
 
-def _contracted(domain: Domain, use: _Use) -> None:
+def _weights(domain: Domain, use: _Use) -> None:
     """Scales weights so that sums of products are about as large as the other factors."""
     x = use.user
     weights = x.operands[1].shape
@@ -315,16 +315,16 @@ def _contracted(domain: Domain, use: _Use) -> None:
     else:
         terms = math.prod(weights.dimensions[k] for k in x.attributes.get("rhs_contracting_dims", ()))
     if terms > 1 and use.offset == 0:
-        domain.shrink(1 / math.sqrt(terms), f"{_says(use, 'weights of')} with {terms} terms each")
+        domain.shrink(1 / math.sqrt(terms), f"{_describe_use(use, 'weights of')} with {terms} terms each")
 
 
 _RULES: dict[str, Rule] = {
-    "acos": _within(-1, 1), "acosh": _within(1, None), "asin": _within(-1, 1), "atanh": _within(-1, 1),
-    "cosh": _within(-4, 4), "exponential": _within(-4, 4), "exponential-minus-one": _within(-4, 4), "sinh": _within(-4, 4),
-    "log": _within(0, None), "log-plus-one": _within(-1, None), "rsqrt": _within(0, None), "sqrt": _within(0, None), "power": _within(0, None),
+    "acos": _bounds(-1, 1), "acosh": _bounds(1, None), "asin": _bounds(-1, 1), "atanh": _bounds(-1, 1),
+    "cosh": _bounds(-4, 4), "exponential": _bounds(-4, 4), "exponential-minus-one": _bounds(-4, 4), "sinh": _bounds(-4, 4),
+    "log": _bounds(0, None), "log-plus-one": _bounds(-1, None), "rsqrt": _bounds(0, None), "sqrt": _bounds(0, None), "power": _bounds(0, None),
     "batch-norm-inference": _variance, "batch-norm-grad": _variance, "divide": _divisor, "remainder": _divisor,
     "shift-left": _shift, "shift-right-arithmetic": _shift, "shift-right-logical": _shift,
     "dynamic-slice": _dynamic_slice, "dynamic-update-slice": _dynamic_slice, "gather": _gather, "scatter": _scatter,
-    "clamp": _clamp, "compare": _compared, "convolution": _contracted, "dot": _contracted,
+    "clamp": _clamp, "compare": _one_hot, "convolution": _weights, "dot": _weights,
 }  # fmt: skip
 """The rules, by the opcode of the user."""

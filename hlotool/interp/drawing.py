@@ -45,21 +45,21 @@ class Domain:
             return
         if (low, high) != (self.least, self.greatest):
             self.least, self.greatest = low, high
-            self._because(reason)
+            self._add_reason(reason)
 
     def mark(self, name: str, reason: str) -> None:
         """Sets the flag `name`."""
         if not getattr(self, name):
             setattr(self, name, True)
-            self._because(reason)
+            self._add_reason(reason)
 
     def shrink(self, scale: float, reason: str) -> None:
         """Sets the scale unless it is already set."""
         if self.scale == 1 and scale < 1:
             self.scale = scale
-            self._because(reason)
+            self._add_reason(reason)
 
-    def _because(self, reason: str) -> None:
+    def _add_reason(self, reason: str) -> None:
         if reason not in self.reasons:
             self.reasons.append(reason)
 
@@ -121,7 +121,7 @@ def random_array(shape: Shape, seed: int, *stream: int, domain: Domain | None = 
     """Returns an array of random numbers with the given shape.
 
     Unless a domain says otherwise, floats are normally distributed and integers are small.
-    Different `stream` numbers give different arrays for the same seed.
+    Different `stream` numbers produce different arrays for the same seed.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> random_array(array_shape("s32", (4,)), 0).tolist()
@@ -131,16 +131,16 @@ def random_array(shape: Shape, seed: int, *stream: int, domain: Domain | None = 
     generator = np.random.Generator(np.random.PCG64([seed, *stream]))
     sizes = tuple(max(size, 0) for size in shape.dimensions)
     with np.errstate(all="ignore"):
-        return np.asarray(_drawn(generator, sizes, number, domain).astype(number.computed).astype(number.held))
+        return np.asarray(_draw(generator, sizes, number, domain).astype(number.computed).astype(number.held))
 
 
-def _drawn(generator: np.random.Generator, sizes: tuple[int, ...], number: NumberType, domain: Domain | None) -> Array:
+def _draw(generator: np.random.Generator, sizes: tuple[int, ...], number: NumberType, domain: Domain | None) -> Array:
     if domain is None or domain.is_free or number.kind in ("pred", "complex"):
         return _BY_KIND[number.kind](generator, sizes, number.element)
-    return _floats_within(generator, sizes, domain) if number.kind == "float" else _integers_within(generator, sizes, number, domain)
+    return _draw_floats(generator, sizes, domain) if number.kind == "float" else _draw_integers(generator, sizes, number, domain)
 
 
-def _floats_within(generator: np.random.Generator, sizes: tuple[int, ...], domain: Domain) -> Array:
+def _draw_floats(generator: np.random.Generator, sizes: tuple[int, ...], domain: Domain) -> Array:
     least, greatest = domain.least, domain.greatest
     if least is not None and greatest is not None:
         drawn = generator.uniform(least, greatest, sizes)
@@ -158,7 +158,7 @@ def _floats_within(generator: np.random.Generator, sizes: tuple[int, ...], domai
 _NEAREST, _FARTHEST = 0.25, 2.0
 
 
-def _integers_within(generator: np.random.Generator, sizes: tuple[int, ...], number: NumberType, domain: Domain) -> Array:
+def _draw_integers(generator: np.random.Generator, sizes: tuple[int, ...], number: NumberType, domain: Domain) -> Array:
     low = -_INTEGER_SPAN if domain.least is None else math.ceil(domain.least)
     high = max(low, _INTEGER_SPAN) if domain.greatest is None else math.floor(domain.greatest)
     low = -(2**63) if domain.least is None and domain.greatest is not None and high < low else low
@@ -166,19 +166,19 @@ def _integers_within(generator: np.random.Generator, sizes: tuple[int, ...], num
     low = min(max(low, number.element.minimum), number.element.maximum)
     high = max(low, min(high, number.element.maximum))
     if domain.is_unique:
-        drawn = _unique_integers(generator, sizes, low, high, in_order=domain.is_sorted)
+        drawn = _unique_integers(generator, sizes, low, high, is_sorted=domain.is_sorted)
     else:
-        drawn = _integers_between(generator, sizes, low, high)
+        drawn = _uniform_integers(generator, sizes, low, high)
         drawn = np.sort(drawn, axis=None).reshape(sizes) if domain.is_sorted else drawn
     return np.where(drawn == 0, min(1, high), drawn) if domain.nonzero else drawn
 
 
-def _integers_between(generator: np.random.Generator, sizes: tuple[int, ...], low: int, high: int) -> Array:
+def _uniform_integers(generator: np.random.Generator, sizes: tuple[int, ...], low: int, high: int) -> Array:
     # Only unsigned 64-bit numbers can exceed the range of int64.
     return generator.integers(low, high, sizes, endpoint=True, dtype=np.int64 if high < 2**63 else np.uint64)
 
 
-def _unique_integers(generator: np.random.Generator, sizes: tuple[int, ...], low: int, high: int, *, in_order: bool) -> Array:
+def _unique_integers(generator: np.random.Generator, sizes: tuple[int, ...], low: int, high: int, *, is_sorted: bool) -> Array:
     """Returns distinct numbers if the range contains enough of them.
 
     Otherwise, the rows along the last dimension are distinct. If there are not enough different
@@ -188,10 +188,10 @@ def _unique_integers(generator: np.random.Generator, sizes: tuple[int, ...], low
     length = 1 if count <= width or not sizes else sizes[-1]
     rows, choices = count // max(1, length), width**length
     if rows > choices or choices >= 2**63:
-        drawn = _integers_between(generator, sizes, low, high)
-        return np.sort(drawn, axis=None).reshape(sizes) if in_order else drawn
+        drawn = _uniform_integers(generator, sizes, low, high)
+        return np.sort(drawn, axis=None).reshape(sizes) if is_sorted else drawn
     chosen = generator.choice(choices, rows, replace=False, shuffle=True)
-    chosen = np.sort(chosen) if in_order else chosen
+    chosen = np.sort(chosen) if is_sorted else chosen
     # The numbers in a row are the digits of the number chosen for the row.
     digits = [chosen // width**k % width for k in range(length - 1, -1, -1)]
     return np.stack(digits, axis=-1).reshape(sizes) + low

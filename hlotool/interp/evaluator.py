@@ -16,8 +16,8 @@ from hlotool.interp.devices import DeviceGrid
 from hlotool.interp.failures import failure
 from hlotool.interp.kernels.base import Invoke
 from hlotool.interp.literal import literal_value
-from hlotool.interp.lockstep import in_lockstep
-from hlotool.interp.memory import too_much_memory
+from hlotool.interp.lockstep import run_in_lockstep
+from hlotool.interp.memory import memory_diagnostics
 from hlotool.interp.observers import Observer
 from hlotool.interp.options import RunOptions
 from hlotool.interp.placement import part_hint
@@ -26,7 +26,7 @@ from hlotool.interp.plan.errors import Mismatch
 from hlotool.interp.program import obstacles, runnable_instructions
 from hlotool.interp.queues import HostQueues
 from hlotool.interp.reference import ReferenceExecutor
-from hlotool.interp.values import PYTREE_HINT, Value, checked_argument, owned, with_leaves
+from hlotool.interp.values import PYTREE_HINT, Value, checked_argument, own_arrays, with_leaves
 from hlotool.ir.model import Instruction, Module
 from hlotool.shapes.shape import Shape
 
@@ -52,9 +52,9 @@ def evaluate(
     exception, for any module and any arguments.
 
     `executor` is "reference", which calls one kernel per instruction; "plan", which compiles the
-    module to Python code first; or "auto", which compiles if that is worthwhile. All executors give
-    the same results. The reference executor calls `observers` for every instruction; if any
-    observer is not optional (see `Observer`), this executor is always used. Several threads may
+    module to Python code first; or "auto", which compiles if that is worthwhile. All executors
+    return the same results. The reference executor calls `observers` for every instruction, and is
+    always used unless all observers set `needs_only_reached` (see `Observer`). Several threads may
     evaluate the same module at the same time.
 
     >>> import hlotool
@@ -95,9 +95,9 @@ def compute(
 ) -> Value:
     """Returns the value of one instruction, given the values of its operands.
 
-    Use it in tools that fold constants or have their own executor. `values` may contain anything
-    that `evaluate` accepts as an argument. Computations that the instruction calls are run, and
-    each group of devices has only one member. The result may share memory with `values`. Raises
+    Use this function in tools that fold constants or have their own executor. `values` may contain
+    anything that `evaluate` accepts as an argument. Computations that the instruction calls are
+    run. The run has only one device. The result may share memory with `values`. Raises
     EvaluationError on failure; if `module` is passed, the error has the location of the instruction
     in the source of the module. `observers` are called for the instruction, and for all
     instructions in the computations that it calls.
@@ -115,18 +115,18 @@ def compute(
         raise failure(position, x, "R001", f"parameter '{x.name}' has no value before the computation is called")
     if len(values) != len(x.operands):
         raise failure(position, x, "R002", f"wrong number of operand values for '{x.name}': expected {len(x.operands)}, got {len(values)}")
-    checked = _checked(position, zip(x.operands, values, strict=True), x)
+    checked = _check_values(position, zip(x.operands, values, strict=True), x)
     with np.errstate(all="ignore"):
         if x.literal is not None:
             return literal_value(x.literal, options)
-        return in_lockstep([ReferenceExecutor(position, options, DeviceGrid().devices[0], observers).compute(x, checked)])[0]
+        return run_in_lockstep([ReferenceExecutor(position, options, DeviceGrid().devices[0], observers).compute(x, checked)])[0]
 
 
 def _evaluate(
     module: Module, arguments: Sequence[Sequence[Any]], num_partitions: int, executor: str, options: RunOptions, observers: Sequence[Observer]
 ) -> list[Value]:
     if executor not in EXECUTORS:
-        raise failure(module, None, "R002", f"there is no executor '{executor}'", f"executors are {', '.join(EXECUTORS)}")
+        raise failure(module, None, "R002", f"there is no executor '{executor}'", f"use one of the executors {', '.join(EXECUTORS)}")
     count = len(arguments)
     if not count or num_partitions < 1 or count % num_partitions:
         raise failure(module, None, "R002", f"the number of argument lists, {count}, is not a positive multiple of num_partitions={num_partitions}")
@@ -135,7 +135,7 @@ def _evaluate(
         raise EvaluationError(errors)
     known = known_module(module, options)
     if not (known.is_checked and count == 1):
-        if diagnostics := obstacles(module, runnable_instructions(options, module.entry), options) or too_much_memory(
+        if diagnostics := obstacles(module, runnable_instructions(options, module.entry), options) or memory_diagnostics(
             module, options.max_memory, count
         ):
             raise EvaluationError(diagnostics)
@@ -143,13 +143,13 @@ def _evaluate(
     queues = options.queues or ()
     meshes = mesh_axes(module.frontend_attributes.get("xla.sdy.meshes", "")) if module.frontend_attributes else None
     grid = DeviceGrid(count // num_partitions, num_partitions, (queues,) if isinstance(queues, HostQueues) else queues, meshes)
-    values = [_checked_arguments(module, of_device) for of_device in arguments]
-    plan = known.plan(module, executor, is_watched=bool(observers)) if all(observer.is_optional for observer in observers) else None
+    values = [_check_arguments(module, device_values) for device_values in arguments]
+    plan = known.plan(module, executor, is_watched=bool(observers)) if all(observer.needs_only_reached for observer in observers) else None
     # Entering this context for each operation would triple the cost of small operations.
     with np.errstate(all="ignore"):
         results = _results(module, grid, options, observers, values, plan)
         try:
-            return [owned(result, module.entry.root.shape, of_device) for result, of_device in zip(results, values, strict=True)]
+            return [own_arrays(result, module.entry.root.shape, device_values) for result, device_values in zip(results, values, strict=True)]
         except MemoryError:
             # A result may be a view that repeats a few elements; as a separate array, it may not
             # fit into memory.
@@ -161,10 +161,10 @@ def _results(
 ) -> list[Value]:
     """Returns the result that each device computes from its arguments."""
     reference = ReferenceExecutor(module, options, grid.devices[0], () if plan is not None else observers)
-    pairs = [(reference.on(device), of_device) for device, of_device in zip(grid.devices, values, strict=True)]
+    pairs = [(reference.on(device), device_values) for device, device_values in zip(grid.devices, values, strict=True)]
     if plan is not None:
         try:
-            return in_lockstep([plan.start(executor, Invoke(module.entry, of_device), observers) for executor, of_device in pairs])
+            return run_in_lockstep([plan.start(executor, Invoke(module.entry, device_values), observers) for executor, device_values in pairs])
         except Mismatch as mismatch:
             reason = str(mismatch)
             if plan.has_effects:
@@ -173,10 +173,10 @@ def _results(
                 raise failure(module, None, "R004", message, f"{hint}; check it with hlotool verify") from None
             if reason:
                 warn_of_fault(module, reason)
-    return in_lockstep([executor.run(Invoke(module.entry, of_device)) for executor, of_device in pairs])
+    return run_in_lockstep([executor.run(Invoke(module.entry, device_values)) for executor, device_values in pairs])
 
 
-def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value, ...]:
+def _check_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value, ...]:
     parameters = module.entry.parameters
     if isinstance(arguments, Mapping):
         raise failure(
@@ -186,15 +186,16 @@ def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value,
             f"the arguments must be a list in the order of the parameters, got an object of type {type(arguments).__name__}",
             PYTREE_HINT,
         )
-    arguments = _grouped(arguments, [p.shape for p in parameters])
+    arguments = _group_leaves(arguments, [p.shape for p in parameters])
     if len(arguments) != len(parameters):
         message = f"wrong number of arguments for '{module.entry.name}': expected {len(parameters)}, got {len(arguments)}"
-        hint = f"its parameters are {', '.join(p.name for p in parameters)}" if parameters else None
+        names = ", ".join(p.name for p in parameters)
+        hint = f"the parameter{'s are' if len(parameters) > 1 else ' is'} {names}" if parameters else None
         raise failure(module, None, "R002", message, PYTREE_HINT if any(isinstance(x, Mapping) for x in arguments) else hint)
-    return _checked(module, zip(parameters, arguments, strict=True))
+    return _check_values(module, zip(parameters, arguments, strict=True))
 
 
-def _checked(module: Module, pairs: Iterable[tuple[Instruction, Any]], blamed: Instruction | None = None) -> tuple[Value, ...]:
+def _check_values(module: Module, pairs: Iterable[tuple[Instruction, Any]], blamed: Instruction | None = None) -> tuple[Value, ...]:
     """Returns the arguments as values of the instructions' shapes.
 
     Errors are reported at `blamed`, or, if it is None, at the instruction paired with the argument.
@@ -210,7 +211,7 @@ def _checked(module: Module, pairs: Iterable[tuple[Instruction, Any]], blamed: I
     return tuple(values)
 
 
-def _grouped(arguments: Sequence[Any], shapes: list[Shape]) -> Sequence[Any]:
+def _group_leaves(arguments: Sequence[Any], shapes: list[Shape]) -> Sequence[Any]:
     """Groups arguments into tuples if they are passed leaf by leaf, as for compiled programs."""
     counts = [sum(1 for _ in shape.leaves()) for shape in shapes]
     if len(arguments) == len(shapes) or len(arguments) != sum(counts):

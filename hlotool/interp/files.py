@@ -20,7 +20,7 @@ from hlotool.interp.bits import from_patterns
 from hlotool.interp.domains import domains
 from hlotool.interp.drawing import Domain, random_array
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
-from hlotool.interp.literal import filled, literal_array
+from hlotool.interp.literal import fill_array, literal_array
 from hlotool.interp.memory import default_limit
 from hlotool.interp.options import ELIDED_FILLS
 from hlotool.interp.placement import first_holder, is_whole, part_hint
@@ -63,8 +63,8 @@ def output_names(shape: Shape, devices: int = 1) -> Iterator[tuple[str, Shape]]:
     if devices == 1:
         yield from leaf_names(_OUTPUT, shape)
         return
-    for device, of_device in enumerate(shape.elements):
-        yield from leaf_names(on_device(_OUTPUT, device), of_device)
+    for device, device_shape in enumerate(shape.elements):
+        yield from leaf_names(on_device(_OUTPUT, device), device_shape)
 
 
 def on_device(name: str, device: int | None) -> str:
@@ -77,7 +77,7 @@ def on_device(name: str, device: int | None) -> str:
 
 
 def is_array_file(text: str) -> bool:
-    """Returns whether a command-line value is a file name rather than a literal or a word."""
+    """Returns whether a command-line value is the name of an .npy file."""
     return text.endswith(".npy")
 
 
@@ -114,13 +114,13 @@ class Arguments:
         for whole in (False, True):
             for k, p in enumerate(self.parameters):
                 for name in (str(k), p.name):
-                    self._name(name, k, p.shape, whole=whole)
-        for name, number in self._nicknames().items():
+                    self._register_name(name, k, p.shape, whole=whole)
+        for name, number in self._alternative_names().items():
             for leaf, (path, _) in enumerate(leaf_names(name, self.parameters[number].shape)):
                 self.positions.setdefault(path, (number, range(leaf, leaf + 1)))
             self.positions.setdefault(name, (number, range(len(self.shapes[number]))))
 
-    def _nicknames(self) -> dict[str, int]:
+    def _alternative_names(self) -> dict[str, int]:
         """Returns the unambiguous alternative names of parameters, with the parameter numbers.
 
         An alternative name is the parameter's name without the number at its end, such as `x` for
@@ -128,12 +128,12 @@ class Arguments:
         """
         numbers: dict[str, list[int]] = {}
         for k, p in enumerate(self.parameters):
-            of_program = p.metadata.op_name if p.metadata is not None else ""
-            for name in {p.name.rpartition(".")[0] if _NUMBERED.fullmatch(p.name) else "", of_program} - {""}:
+            program_name = p.metadata.op_name if p.metadata is not None else ""
+            for name in {p.name.rpartition(".")[0] if _NUMBERED.fullmatch(p.name) else "", program_name} - {""}:
                 numbers.setdefault(name, []).append(k)
-        return {name: of_name[0] for name, of_name in numbers.items() if len(of_name) == 1}
+        return {name: parameter_numbers[0] for name, parameter_numbers in numbers.items() if len(parameter_numbers) == 1}
 
-    def _name(self, name: str, number: int, shape: Shape, *, whole: bool) -> None:
+    def _register_name(self, name: str, number: int, shape: Shape, *, whole: bool) -> None:
         """Registers a name of a parameter if `whole` is set, or else the names of its elements.
 
         Names of parameters may also contain dots. They take precedence over names of elements.
@@ -152,16 +152,16 @@ class Arguments:
         """
         number, numbers = position = self._position(name)
         if position in self._given:
-            raise ArgumentError(f"'{name}' is given twice")
+            raise ArgumentError(f"'{name}' is set twice")
         self._given.add(position)
         for leaf in numbers:
             shape = self.shapes[number][leaf]
             if text in ELIDED_FILLS:
-                self._put(number, leaf, filled(shape, text, 0, number) if shape.is_array else Token())
+                self._put(number, leaf, fill_array(shape, text, 0, number) if shape.is_array else Token())
             elif len(numbers) > 1:
-                raise ArgumentError(f"'{name}' is a tuple; give its elements one by one: {name}.0=...")
+                raise ArgumentError(f"'{name}' is a tuple; set its elements one by one: {name}.0=...")
             elif text.endswith(".npz"):
-                raise ArgumentError(f"'{name}' takes one array, and '{text}' holds several; give them with --inputs {text}")
+                raise ArgumentError(f"'{name}' takes one array, but '{text}' may hold several; pass it with --inputs {text}")
             elif is_array_file(text):
                 self._put(number, leaf, _read_npy(text))
             else:
@@ -174,7 +174,7 @@ class Arguments:
         `arr_1` and so on, are assigned to the parameters in order. If there are more arrays than
         parameters, they are assigned to the leaves of the parameters instead.
         """
-        for name, array in self._named(arrays, source).items():
+        for name, array in self._assign_names(arrays, source).items():
             if name not in self.positions and _RESULT.fullmatch(name):
                 continue
             number, numbers = self._position(name, source)
@@ -182,14 +182,15 @@ class Arguments:
                 raise ArgumentError(f"'{name}' in '{source}' is a tuple; store its elements as {name}.0, {name}.1, ...")
             self._put(number, numbers[0], array)
 
-    def _named(self, arrays: dict[str, Array], source: str) -> dict[str, Array]:
+    def _assign_names(self, arrays: dict[str, Array], source: str) -> dict[str, Array]:
         if not arrays or not all(_UNNAMED.fullmatch(name) for name in arrays) or not self.positions.keys().isdisjoint(arrays):
             return arrays
         names = [str(k) for k in range(len(self.parameters))]
         if len(arrays) > len(names):
             names = [path for k, p in enumerate(self.parameters) for path, _ in leaf_names(str(k), p.shape)]
         if len(arrays) > len(names):
-            raise ArgumentError(f"'{source}' has {len(arrays)} unnamed arrays, but the entry computation takes {len(names)}")
+            count = f"{len(arrays)} unnamed array{'s' if len(arrays) != 1 else ''}"
+            raise ArgumentError(f"'{source}' has {count}, but the entry computation takes {len(names)}")
         in_order = sorted(arrays, key=lambda name: int(name.removeprefix("arr_")))
         return {names[k]: arrays[name] for k, name in enumerate(in_order)}
 
@@ -225,7 +226,7 @@ class Arguments:
         return [p.name for k, p in enumerate(self.parameters) if any((k, leaf) not in self.values for leaf in range(len(self.shapes[k])))]
 
     def assumed(self) -> list[tuple[str, Domain]]:
-        """Returns the names and domains of those missing arrays whose uses imply a domain."""
+        """Returns the name and the domain of each missing array that has a restricted domain."""
         assumed_domains = []
         for (k, leaf), domain in self._domains().items():
             if (k, leaf) not in self.values and not domain.is_free:
@@ -252,8 +253,8 @@ class Arguments:
     def values_or_random(self, seed: int, device: int = 0, partitions: int = 1) -> tuple[Value, ...]:
         """Returns the arguments of a device, with random values for the missing ones.
 
-        The seed of each device is `seed + device`. If several devices hold the same value according
-        to a parameter's sharding, the seed of the first of these devices is used.
+        The seed of each device is `seed + device`. Devices that hold the same value, according to
+        the parameter's sharding, use the seed of the first of these devices.
         """
         return tuple(
             with_leaves(p.shape, [self._value(k, leaf, seed, device, partitions) for leaf in range(len(self.shapes[k]))])
@@ -291,10 +292,10 @@ def _read_literal(name: str, shape: Shape, text: str) -> Array:
         literal = parse_literal(shape.with_dimensions(()) if is_scalar else shape, text)
     except Violation as violation:
         hint = "" if text.startswith("{") else f"; the name of a file must end with .npy, and the other possible values are {', '.join(ELIDED_FILLS)}"
-        message = f"'{name}' takes {shape.text_without_layout}, and '{text[:40]}' is not a literal of that shape: {violation.message}{hint}"
+        message = f"'{name}' takes {shape.text_without_layout}, but '{text[:40]}' is not a literal of that shape: {violation.message}{hint}"
         raise ArgumentError(message) from None
     if literal.elided:
-        raise ArgumentError(f"the value of '{name}' is {{...}}, which elides the numbers")
+        raise ArgumentError(f"the literal for '{name}' must not elide values with {{...}}")
     array = literal_array(literal)
     return np.broadcast_to(array, shape.dimensions) if is_scalar else array
 
@@ -314,7 +315,7 @@ def _read_npy(path: str) -> Array:
     except Exception as error:
         raise InputError(f"cannot read '{path}': {_reason(error)}") from error
     if not isinstance(array, np.ndarray):
-        raise InputError(f"cannot read '{path}': it holds several arrays; give it with --inputs")
+        raise InputError(f"cannot read '{path}': it holds several arrays; pass it with --inputs")
     return array
 
 
@@ -324,7 +325,7 @@ def read_npz(path: str) -> dict[str, Array]:
         with Path(path).open("rb") as file:
             archive = np.load(file, allow_pickle=False)
             if isinstance(archive, np.ndarray):
-                raise InputError(f"cannot read '{path}': it holds one array; give it with --input NAME={path}")
+                raise InputError(f"cannot read '{path}': it holds one array; pass it with --input NAME={path}")
             with archive:
                 _check_size(archive.zip, path)
                 return {name: archive[name] for name in archive.files}

@@ -29,10 +29,10 @@ __all__ = [
     "complex_sign",
     "count_leading_zeros",
     "divide_integers",
-    "exponential_minus_one_of_halves",
+    "half_exponential_minus_one",
+    "half_logistic",
     "imaginary_zero",
     "logistic",
-    "logistic_of_halves",
     "maximum_floats",
     "minimum_floats",
     "multiply_high",
@@ -89,24 +89,24 @@ def maximum_floats(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
 
     NumPy may return either zero.
     """
-    if any(_is_positive_zero(_one_if_uniform(x)) for x in (lhs, rhs)):
+    if any(_is_positive_zero(_collapse_uniform(x)) for x in (lhs, rhs)):
         larger = np.asarray(np.maximum(lhs, rhs, out=out))
         # No zero in the result may be negative. Adding +0 ensures that in one pass.
         return np.asarray(np.add(larger, larger.dtype.type(0), out=larger))
-    return _with_zeros(np.maximum, lhs, rhs, np.bitwise_and, out)
+    return _choose_with_signed_zeros(np.maximum, lhs, rhs, np.bitwise_and, out)
 
 
 def minimum_floats(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     """Returns the smaller number: NaN if either is NaN, and -0 for zeros of different signs."""
-    return _with_zeros(np.minimum, lhs, rhs, np.bitwise_or, out)
+    return _choose_with_signed_zeros(np.minimum, lhs, rhs, np.bitwise_or, out)
 
 
-def _with_zeros(choose: np.ufunc, lhs: Array, rhs: Array, of_signs: np.ufunc, out: Array | None) -> Array:
+def _choose_with_signed_zeros(choose: np.ufunc, lhs: Array, rhs: Array, combine_signs: np.ufunc, out: Array | None) -> Array:
     """Returns NumPy's choice between two numbers, but with the correct sign if both are zeros.
 
-    `of_signs` computes that sign from the signs of the two zeros.
+    `combine_signs` computes that sign from the signs of the two zeros.
     """
-    first, second = _one_if_uniform(lhs), _one_if_uniform(rhs)
+    first, second = _collapse_uniform(lhs), _collapse_uniform(rhs)
     if any(not x.ndim and x != 0 for x in (first, second)):
         return np.asarray(choose(lhs, rhs, out=out))
     result = np.asarray(choose(lhs, rhs, out=out))
@@ -116,11 +116,11 @@ def _with_zeros(choose: np.ufunc, lhs: Array, rhs: Array, of_signs: np.ufunc, ou
         for x in (first, second):
             both &= x == 0
         bits = f"i{result.itemsize}"
-        of_signs(first.view(bits), second.view(bits), out=result.view(bits), where=both)
+        combine_signs(first.view(bits), second.view(bits), out=result.view(bits), where=both)
     return result
 
 
-def _one_if_uniform(x: Array) -> Any:
+def _collapse_uniform(x: Array) -> Any:
     """Returns one element if the array was broadcast from a scalar, else the array.
 
     Working on a single element saves passes over memory.
@@ -143,8 +143,8 @@ def round_half_away(x: Array) -> Array:
 
     floor(x + 0.5) is wrong for some numbers near 0.5 and for large odd values.
     """
-    # The largest number below 0.5. Adding it to 0.5 gives 1 after rounding, but adding it to a
-    # smaller number does not.
+    # The largest number below 0.5. Its sum with 0.5 rounds to 1, but its sum with a smaller number
+    # does not.
     below_half = np.nextafter(x.dtype.type(0.5), x.dtype.type(0))
     moved = np.asarray(np.copysign(below_half, x))
     np.add(moved, x, out=moved)
@@ -159,7 +159,7 @@ def logistic(x: Array, out: Array | None = None) -> Array:
     return np.asarray(np.divide(one, value, out=value))
 
 
-def logistic_of_halves(x: Array) -> Array:
+def half_logistic(x: Array) -> Array:
     """Computes the logistic function of f16 numbers, rounding after every step.
 
     If `x` is below -11.09, exp(-x) overflows and the result is 0.
@@ -169,10 +169,10 @@ def logistic_of_halves(x: Array) -> Array:
     return np.asarray(x.dtype.type(1) / denominator.astype(x.dtype))
 
 
-def exponential_minus_one_of_halves(x: Array) -> Array:
+def half_exponential_minus_one(x: Array) -> Array:
     """Computes exp(x) - 1 for f16 numbers, rounding after every step.
 
-    Near 0, where the difference would lose digits, it computes tanh(x / 2) * (exp(x) + 1) instead.
+    Near 0, the difference would lose digits, so the result is tanh(x / 2) * (exp(x) + 1) instead.
     """
 
     def half(values: Array) -> Array:
@@ -213,8 +213,8 @@ def complex_sign(z: Array) -> Array:
 def complex_root(z: Array) -> Array:
     """Computes the square root in the right half-plane.
 
-    For a negative real number, this is the root with a positive imaginary part, regardless of the
-    sign of its imaginary part, which is 0.
+    For a negative real number, the result is the root with a positive imaginary part, even if the
+    imaginary part of `z` is -0.
     """
     return np.asarray(np.sqrt(z + z.dtype.type(0)))
 
@@ -229,7 +229,7 @@ def complex_reciprocal_root(z: Array) -> Array:
 def complex_exponential_minus_one(z: Array) -> Array:
     """Computes exp(z) - 1, which is real if z is real.
 
-    NumPy multiplies the imaginary 0 by a number that may be infinite, which gives NaN.
+    NumPy multiplies the imaginary 0 by a number that may be infinite, and returns NaN.
     """
     result = np.expm1(z)
     return complex_pair(np.where(z.imag == 0, np.expm1(z.real), result.real), np.where(z.imag == 0, z.real.dtype.type(0), result.imag))
@@ -262,9 +262,9 @@ def complex_power(base: Array, exponent: Array) -> Array:
     scale = magnitude * np.exp(-exponent.imag * angle)
     turn = exponent.real * angle + exponent.imag * np.log(size)
     result = complex_pair(scale * np.cos(turn), scale * np.sin(turn))
-    of_reals = (base.imag == 0) & (exponent.imag == 0)
-    result = np.where(of_reals & (base.real == 0) & (exponent.real > 0), result.dtype.type(0), result)
-    result = np.where(of_reals & (base.real == np.inf) & ~np.isnan(exponent.real), magnitude, result)
+    are_real = (base.imag == 0) & (exponent.imag == 0)
+    result = np.where(are_real & (base.real == 0) & (exponent.real > 0), result.dtype.type(0), result)
+    result = np.where(are_real & (base.real == np.inf) & ~np.isnan(exponent.real), magnitude, result)
     return np.where((exponent == 0) | (base == 1), result.dtype.type(1), result).astype(base.dtype)
 
 
@@ -277,11 +277,11 @@ def complex_logistic(z: Array) -> Array:
 def complex_log_plus_one(z: Array) -> Array:
     """Computes log(1 + z). NumPy rounds the sum first, and small numbers lose all their digits."""
     x, y = z.real.astype(np.float64), z.imag.astype(np.float64)
-    # |1 + z|^2 = 1 + x (2 + x) + y^2. The squares of large numbers overflow, but large numbers lose
-    # nothing in the sum 1 + z.
+    # |1 + z|^2 = 1 + x (2 + x) + y^2. The squares of large numbers overflow, but for large numbers,
+    # the sum 1 + z is accurate.
     is_small = np.maximum(np.abs(x), np.abs(y)) < 1e10
-    of_small = np.log1p(x * (2 + x) + y * y) / 2
-    real = np.where(is_small, of_small, np.log(z + z.dtype.type(1)).real)
+    small_log = np.log1p(x * (2 + x) + y * y) / 2
+    real = np.where(is_small, small_log, np.log(z + z.dtype.type(1)).real)
     return complex_pair(real.astype(z.real.dtype), np.arctan2(y, 1 + x).astype(z.real.dtype))
 
 
@@ -312,29 +312,31 @@ def complex_divide(lhs: Array, rhs: Array) -> Array:
     if not lost.any():
         return quotient
     lhs, rhs = np.broadcast_arrays(lhs, rhs)
-    quotient[lost] = _saved_quotient(lhs[lost], rhs[lost])
+    quotient[lost] = _recover_quotient(lhs[lost], rhs[lost])
     return quotient
 
 
-def _saved_quotient(lhs: Array, rhs: Array) -> Array:
+def _recover_quotient(lhs: Array, rhs: Array) -> Array:
     infinity = lhs.real.dtype.type(np.inf)
 
-    def boxed(part: Array) -> Array:
+    def box(part: Array) -> Array:
         return np.asarray(np.copysign(np.isinf(part).astype(part.dtype), part))
 
     def product(scale: Any, a: Array, b: Array, c: Array, d: Array) -> Array:
         return complex_pair(scale * (a * c + b * d), scale * (b * c - a * d))
 
     a, b, c, d = lhs.real, lhs.imag, rhs.real, rhs.imag
-    by_zero = complex_pair(np.copysign(infinity, c) * a, np.copysign(infinity, c) * b)
-    of_infinity = product(infinity, boxed(a), boxed(b), c, d)
-    by_infinity = product(c.dtype.type(0), a, b, boxed(c), boxed(d))
+    quotient_by_zero = complex_pair(np.copysign(infinity, c) * a, np.copysign(infinity, c) * b)
+    quotient_of_infinity = product(infinity, box(a), box(b), c, d)
+    quotient_by_infinity = product(c.dtype.type(0), a, b, box(c), box(d))
     cases = [
         (rhs == 0) & ~(np.isnan(a) & np.isnan(b)),
         np.isinf(lhs) & np.isfinite(rhs),
         np.isinf(rhs) & np.isfinite(lhs),
     ]
-    return np.asarray(np.select(cases, [by_zero, of_infinity, by_infinity], complex_pair(a * np.nan, b * np.nan)).astype(lhs.dtype))
+    return np.asarray(
+        np.select(cases, [quotient_by_zero, quotient_of_infinity, quotient_by_infinity], complex_pair(a * np.nan, b * np.nan)).astype(lhs.dtype)
+    )
 
 
 # ---- integers ----------------------------------------------------------------------------------
@@ -347,7 +349,7 @@ def divide_integers(lhs: Array, rhs: Array) -> Array:
     """
     is_zero = np.asarray(rhs == 0)
     if lhs.itemsize < 8:
-        quotient = _quotient_by_doubles(lhs, rhs, is_zero)
+        quotient = _float_quotient(lhs, rhs, is_zero)
         return np.where(is_zero, ~lhs.dtype.type(0), quotient) if is_zero.any() else quotient
     # Dividing the smallest integer by -1 would trap.
     is_minus_one = rhs == -1 if lhs.dtype.kind == "i" else np.zeros_like(is_zero)
@@ -368,7 +370,7 @@ def remainder_integers(lhs: Array, rhs: Array) -> Array:
     return np.where(is_zero, lhs, np.fmod(lhs, divisor))
 
 
-def _quotient_by_doubles(lhs: Array, rhs: Array, is_zero: Array) -> Array:
+def _float_quotient(lhs: Array, rhs: Array, is_zero: Array) -> Array:
     """Computes the quotient of integers of at most 32 bits, rounded toward zero.
 
     The result wraps around if it does not fit, and is arbitrary if `rhs` is 0. Doubles represent
@@ -410,7 +412,7 @@ def _unsigned(x: Array, bits: int) -> Array:
     return plain if bits >= 8 else plain & plain.dtype.type((1 << bits) - 1)
 
 
-def _sign_extended(x: Array, bits: int) -> Array:
+def _sign_extend(x: Array, bits: int) -> Array:
     """Returns the low `bits` bits of `x` as a signed number; the highest of them is the sign."""
     if bits >= 8:
         return x.view(f"i{x.dtype.itemsize}")
@@ -436,7 +438,7 @@ def shift_right_logical(x: Array, amount: Array, out: Array | None = None, *, bi
 def shift_right_arithmetic(x: Array, amount: Array, out: Array | None = None, *, bits: int) -> Array:
     """Shifts `x` to the right and inserts copies of its highest bit, even for unsigned types."""
     signed = f"i{x.itemsize}"
-    return np.asarray(np.right_shift(_sign_extended(x, bits), amount.view(signed), out=None if out is None else out.view(signed))).view(x.dtype)
+    return np.asarray(np.right_shift(_sign_extend(x, bits), amount.view(signed), out=None if out is None else out.view(signed))).view(x.dtype)
 
 
 def population_count(x: Array, *, bits: int) -> Array:

@@ -15,15 +15,15 @@ from hlotool.interp.values import Value, with_leaves
 from hlotool.literals.literal import Literal, decode
 from hlotool.shapes.shape import Shape
 
-__all__ = ["filled", "literal_array", "literal_value"]
+__all__ = ["fill_array", "literal_array", "literal_value"]
 
 
 def literal_value(literal: Literal, options: RunOptions, stream: int = 0) -> Value:
     """Returns the value of a constant; tuple literals become tuples.
 
     Arrays are read-only unless they are elided in the literal. Elided arrays are filled according
-    to the options; different values of `stream` give different random numbers. If the literal is
-    elided, the caller must have checked that a fill is specified in the options.
+    to the options, which must specify a fill; different values of `stream` select different random
+    numbers.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> literal_value(Literal(array_shape("s32", (2,)), "{1, 2}"), RunOptions())
@@ -52,15 +52,15 @@ def _array(literal: Literal, options: RunOptions, stream: int) -> Array:
     if not literal.elided:
         return literal_array(literal)
     if options.elided_fill is None:
-        raise ValueError("its values are elided")
-    return filled(literal.shape, options.elided_fill, options.seed, stream)
+        raise ValueError("the values of a literal are elided")
+    return fill_array(literal.shape, options.elided_fill, options.seed, stream)
 
 
-def filled(shape: Shape, mode: str, seed: int = 0, stream: int = 0) -> Array:
+def fill_array(shape: Shape, mode: str, seed: int = 0, stream: int = 0) -> Array:
     """Returns an array of zeros, ones, random numbers, or 0, 1, 2, ... in row-major order.
 
     >>> from hlotool.shapes.shape import array_shape
-    >>> filled(array_shape("f32", (2, 2)), "iota").tolist()
+    >>> fill_array(array_shape("f32", (2, 2)), "iota").tolist()
     [[0.0, 1.0], [2.0, 3.0]]
     """
     dtype, sizes = NUMPY_TYPES[shape.element_type], shape.dimensions

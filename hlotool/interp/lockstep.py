@@ -1,4 +1,4 @@
-"""Runs several devices in one process: each runs until it has to wait, then the next one runs.
+"""Runs several devices in one process, one at a time: each device runs until it must wait.
 
 It is an error if no device can continue.
 """
@@ -11,13 +11,13 @@ from hlotool.errors import Diagnostic, EvaluationError, Violation
 from hlotool.interp.devices import Wait
 from hlotool.interp.values import Value
 
-__all__ = ["in_lockstep"]
+__all__ = ["run_in_lockstep"]
 
 
-def in_lockstep(runs: Sequence[Generator[Wait, None, Value]]) -> list[Value]:
+def run_in_lockstep(runs: Sequence[Generator[Wait, None, Value]]) -> list[Value]:
     """Returns the value of each run.
 
-    If no run can continue, raises EvaluationError with every location where a run waits.
+    If no run can continue, raises EvaluationError with all locations at which runs wait.
     """
     results: list[Value] = [None] * len(runs)
     waiting: dict[int, Wait | None] = dict.fromkeys(range(len(runs)))
@@ -56,16 +56,17 @@ def _reason(number: int, missing: list[int], waiting: Collection[int]) -> str:
     The devices in `missing` never arrived; if they are in `waiting`, they are blocked elsewhere.
     """
     if not missing:
-        return f"device {number} waits here for a value that no one sends"
+        return f"device {number} waits here for a value that is never sent"
     ended = [str(k) for k in missing if k not in waiting]
     elsewhere = [str(k) for k in missing if k in waiting]
     parts = []
     if ended:
-        parts.append(f"{_listed(ended)}, which ended without reaching this instruction again")
+        parts.append(f"{_device_list(ended)}, which ended without taking part")
     if elsewhere:
-        parts.append(f"{_listed(elsewhere)}, blocked at another instruction")
-    return f"device {number} waits here for {' and for '.join(parts)}"
+        parts.append(f"{_device_list(elsewhere)}, blocked at another instruction")
+    return f"device {number} waits here for {', and for '.join(parts)}"
 
 
-def _listed(devices: Sequence[str]) -> str:
-    return f"device{'' if len(devices) == 1 else 's'} {', '.join(devices)}"
+def _device_list(devices: Sequence[str]) -> str:
+    *first, last = devices
+    return f"devices {', '.join(first)} and {last}" if first else f"device {last}"

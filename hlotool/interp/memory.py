@@ -1,4 +1,4 @@
-"""Estimates from shapes how much memory a run will need, and determines how much is available.
+"""Estimates the memory that a run needs, based on shapes, and determines the available memory.
 
 The temporary memory of kernels is estimated only roughly. Copies are not counted if a view is
 expected instead.
@@ -17,19 +17,19 @@ from pathlib import Path
 from hlotool.errors import Diagnostic
 from hlotool.interp.dtypes import NUMBERS
 from hlotool.interp.failures import diagnostic_at
-from hlotool.interp.program import in_order
+from hlotool.interp.program import dependency_order
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import IDENTITY, STRIDED, STRUCTURAL, VIEW
 from hlotool.record import Record
 from hlotool.shapes.memory import format_bytes
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Estimate", "default_limit", "estimate", "too_much_memory"]
+__all__ = ["Estimate", "default_limit", "estimate", "memory_diagnostics"]
 
 _AVAILABLE = re.compile(r"^MemAvailable: *([0-9]+) kB", re.MULTILINE)
 _INACTIVE = re.compile(r"^inactive_file (\d+)$", re.MULTILINE)
 _VIEWS = frozenset({VIEW, STRIDED, IDENTITY, STRUCTURAL})
-"""Traits of opcodes whose values are views of operands, and take no memory of their own."""
+"""Traits of opcodes whose values are views of operands, and take no additional memory."""
 
 
 _MAX_LISTED = 5
@@ -100,7 +100,7 @@ def estimate(module: Module) -> Estimate:
     computations = _callees_first(module.entry)
     for computation in computations:
         walk = _Peak(peaks)
-        peaks[computation] = walk.of(computation)
+        peaks[computation] = walk.estimate(computation)
         if computation is module.entry:
             inputs = [leaf for x in computation.instructions if not x.operands for leaf in x.shape.leaves()]
             peaks[computation] = walk.copy_result(peaks[computation], computation.root, max(map(_size, inputs), default=0))
@@ -110,7 +110,7 @@ def estimate(module: Module) -> Estimate:
     return Estimate(peak.bytes + sum(value.bytes for value in held), peak.at, [*peak.largest, *held])
 
 
-def too_much_memory(module: Module, limit: int | None, devices: int = 1, *, held: int = 0) -> list[Diagnostic]:
+def memory_diagnostics(module: Module, limit: int | None, devices: int = 1, *, held: int = 0) -> list[Diagnostic]:
     """Returns a list with a diagnostic if running a module takes more than `limit` bytes.
 
     The total includes the memory of all devices, and `held` bytes that another module uses. The
@@ -126,13 +126,13 @@ def too_much_memory(module: Module, limit: int | None, devices: int = 1, *, held
     besides = f", in addition to {format_bytes(held)} for the other module" if held else ""
     sizes = f"about {format_bytes(needed.bytes * devices)} of memory{each}{besides}, but only {format_bytes(limit)} is allowed"
     message = f"running this module takes {sizes}; the peak is at '{at.name}'"
-    return [diagnostic_at(module, at, "R005", message, _HINT, tuple(map(_described, needed.largest)))]
+    return [diagnostic_at(module, at, "R005", message, _HINT, tuple(map(_describe, needed.largest)))]
 
 
-_HINT = "allow more with --max-memory, or RunOptions(max_memory=...)"
+_HINT = "allow more memory with --max-memory, or in Python with RunOptions(max_memory=...)"
 
 
-def _described(value: LiveValue) -> str:
+def _describe(value: LiveValue) -> str:
     """Describes an array, as in `'x' f32[1024], an argument, takes 4 KiB, needed until 'y'`."""
     x, user = value.instruction, value.needed_by
     kind = "an argument" if x.parameter_number is not None else "a constant" if x.literal is not None else f"the result of '{x.opcode}'"
@@ -187,8 +187,8 @@ class _Peak:
         self.makers: dict[int, tuple[Instruction, int]] = {}
         self.last: dict[int, int] = {}
 
-    def of(self, computation: Computation) -> Estimate:
-        order = in_order(computation)
+    def estimate(self, computation: Computation) -> Estimate:
+        order = dependency_order(computation)
         expiring = self._expiring(computation, order)
         best, at, position, called = 0, None, 0, None
         for k, x in enumerate(order):
@@ -234,7 +234,7 @@ class _Peak:
         last_uses: dict[Instruction, int] = {}
         last: dict[int, int] = {}
         for k, x in enumerate(order):
-            arrays = holders[x] = self._leaves_of(x, holders)
+            arrays = holders[x] = self._arrays_of(x, holders)
             self.fresh[x] = [array for array in arrays if array and array not in last]
             last.update(dict.fromkeys(arrays, k))
             last_uses[x] = k
@@ -255,7 +255,7 @@ class _Peak:
                 expiring.setdefault(k, []).append(array)
         return expiring
 
-    def _leaves_of(self, x: Instruction, holders: dict[Instruction, list[int]]) -> list[int]:
+    def _arrays_of(self, x: Instruction, holders: dict[Instruction, list[int]]) -> list[int]:
         operands = [holders[operand] for operand in x.operands]
         if x.opcode == "tuple":
             return [array for arrays in operands for array in arrays]
@@ -269,7 +269,7 @@ class _Peak:
         if not x.operands and STRUCTURAL in x.op.traits:
             return [0] * sum(1 for _ in x.shape.leaves())
         if x.opcode == "while":
-            return self._state(x, operands[0])
+            return self._loop_state(x, operands[0])
         if x.op.returned_index is not None and 0 <= x.op.returned_index < len(ends := self._ends(x.operands[0].shape)):
             # Any tokens that follow have no size.
             return operands[0][ends[x.op.returned_index - 1] if x.op.returned_index else 0 : ends[x.op.returned_index]]
@@ -294,7 +294,7 @@ class _Peak:
             known = self.ends[shape] = list(accumulate(sum(1 for _ in element.leaves()) for element in shape.elements))
         return known
 
-    def _state(self, x: Instruction, init: list[int]) -> list[int]:
+    def _loop_state(self, x: Instruction, init: list[int]) -> list[int]:
         """Returns the final state of a loop.
 
         Elements that the body returns unchanged take no additional memory.

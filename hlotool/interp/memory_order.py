@@ -1,4 +1,4 @@
-"""Puts operands into the memory order that functions need.
+"""Puts operands into the memory order that functions require.
 
 The results of NumPy and its libraries depend on the order of elements in memory: for a different
 order, NumPy may add in a different sequence or call other functions. But equal operands must give
@@ -21,15 +21,15 @@ from hlotool.shapes.shape import Shape
 
 __all__ = [
     "Order",
-    "apart",
+    "arrange",
     "forward",
     "function_in_layout",
-    "in_order",
     "is_row_major",
     "memory_order",
     "operands_in_layout",
     "orders_of",
     "row_major",
+    "separate",
 ]
 
 Order: TypeAlias = "tuple[tuple[int, ...], tuple[int, ...]] | None"
@@ -56,10 +56,10 @@ def row_major(x: Array) -> Array:
     >>> row_major(x) is x, row_major(x.T).strides
     (True, (16, 8))
     """
-    return np.asarray(x, order="C") if x.size < _LARGE or x.flags.c_contiguous else _filled(np.empty(x.shape, x.dtype), x)
+    return np.asarray(x, order="C") if x.size < _LARGE or x.flags.c_contiguous else _fill(np.empty(x.shape, x.dtype), x)
 
 
-def _filled(copy: Array, x: Array) -> Array:
+def _fill(copy: Array, x: Array) -> Array:
     """Copies the elements of `x` to the row-major array `copy`, and returns `copy`."""
     if x.size < _LARGE or x.strides[-1] == x.itemsize:
         copy[...] = x
@@ -77,7 +77,7 @@ Copying in slabs takes at most a third of the time.
 """
 
 
-def apart(lhs: Array, rhs: Array) -> Array:
+def separate(lhs: Array, rhs: Array) -> Array:
     """Returns `rhs`, or a copy if it shares memory with `lhs`.
 
     NumPy computes the product of a matrix and its own transpose with a different function, which is
@@ -126,13 +126,13 @@ def operands_in_layout(orders: tuple[Order, ...]) -> Callable[..., list[Any]]:
 
     def in_layout(*operands: Any) -> list[Any]:
         # The fast path matters: most operands are dense, and loops call this in each iteration.
-        made = [
-            x if order is None and type(x) is np.ndarray and x.flags.c_contiguous else in_order(x, order)
+        arranged = [
+            x if order is None and type(x) is np.ndarray and x.flags.c_contiguous else arrange(x, order)
             for x, order in zip(operands, orders, strict=True)
         ]
-        if len(made) > 1 and isinstance(made[0], np.ndarray) and isinstance(made[1], np.ndarray) and made[1].ndim > 1:
-            made[1] = apart(made[0], made[1])
-        return made
+        if len(arranged) > 1 and isinstance(arranged[0], np.ndarray) and isinstance(arranged[1], np.ndarray) and arranged[1].ndim > 1:
+            arranged[1] = separate(arranged[0], arranged[1])
+        return arranged
 
     return in_layout
 
@@ -145,19 +145,19 @@ def function_in_layout(function: Callable[..., Any], orders: tuple[Order, ...]) 
     """
     in_layout = operands_in_layout(orders)
 
-    def of_any(*operands: Any, **keywords: Any) -> Any:
+    def reordering(*operands: Any, **keywords: Any) -> Any:
         return function(*in_layout(*operands), **keywords)
 
-    return of_any
+    return reordering
 
 
-def in_order(operand: Any, order: Order) -> Any:
+def arrange(operand: Any, order: Order) -> Any:
     """Returns the array, or a copy, in this order without gaps.
 
     Arrays in tuples are returned in row-major order.
     """
     if not isinstance(operand, np.ndarray):
-        return tuple([in_order(element, None) for element in operand]) if isinstance(operand, tuple) else operand
+        return tuple([arrange(element, None) for element in operand]) if isinstance(operand, tuple) else operand
     if order is None or operand.ndim != len(order[0]):
         return row_major(operand)
     view = operand.transpose(order[0])
@@ -165,5 +165,5 @@ def in_order(operand: Any, order: Order) -> Any:
         return operand
     # The copy owns its memory, so that loops may overwrite it.
     copy = np.empty_like(np.empty(view.shape, view.dtype).transpose(order[1]))
-    _filled(copy.transpose(order[0]), view)
+    _fill(copy.transpose(order[0]), view)
     return copy

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hlotool.analysis.simplify import identity_of, same_value
-from hlotool.interp.array_reductions import long_rows_reduced, reduced_along
+from hlotool.interp.array_reductions import reduce_along, reduce_long_rows
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.table import OPS
@@ -52,11 +52,11 @@ class Monoid(Record):
         identity = identity_of(op, ELEMENT_TYPES["f32"] if number.kind == "complex" else number.element)
         return identity is not None and bool(init.astype(number.computed) == identity)
 
-    def reduced(self, x: Array, init: Array, axes: tuple[int, ...], size: int | None = None) -> Array:
+    def reduce(self, x: Array, init: Array, axes: tuple[int, ...], size: int | None = None) -> Array:
         """Combines `init` and all elements along the axes; the result has the type of `x`.
 
         Narrow floats are combined in f32 and rounded once at the end. Sums consist of partial sums
-        (see `reduced_along`). If `x` is a block of an array of `size` elements, the result is the
+        (see `reduce_along`). If `x` is a block of an array of `size` elements, the result is the
         same as in a reduction of the whole array.
         """
         number = number_type(x)
@@ -65,21 +65,21 @@ class Monoid(Record):
         if not x.size:
             return np.full(kept, start).astype(number.held, copy=False)
         ufunc = self.ufunc(number)
-        total = reduced_along(ufunc, x, axes, number.computed, size)
+        total = reduce_along(ufunc, x, axes, number.computed, size)
         result = np.asarray(ufunc(total, start))
         if self.may_have_wrong_zeros(result, x, init):
             keys = sign_keys(x)
-            result = self.with_signs(result, np.asarray(ufunc(reduced_along(ufunc, keys, axes, keys.dtype), sign_keys(init))))
+            result = self.with_signs(result, np.asarray(ufunc(reduce_along(ufunc, keys, axes, keys.dtype), sign_keys(init))))
         return result.astype(number.held, copy=False)
 
-    def rows_reduced(self, x: Array, init: Array, axes: tuple[int, ...], size: int | None = None) -> Array:
-        """Reduces the last axis of a block of long rows, like `reduced` but with a fixed method.
+    def reduce_rows(self, x: Array, init: Array, axes: tuple[int, ...], size: int | None = None) -> Array:
+        """Reduces the last axis of long rows, like `reduce`, but with `reduce_long_rows`.
 
-        The type of the rows must be one that is used for arithmetic.
+        The rows must have a type that is used for arithmetic.
         """
         ufunc = self.preds if x.dtype == np.bool_ else self.numbers
-        result: Array = ufunc(long_rows_reduced(ufunc, x), init)
-        return self.reduced(x, init, axes) if self.compares and np.count_nonzero(result) < result.size else result
+        result: Array = ufunc(reduce_long_rows(ufunc, x), init)
+        return self.reduce(x, init, axes) if self.compares and np.count_nonzero(result) < result.size else result
 
     def ufunc(self, number: NumberType) -> Any:
         return self.preds if number.kind == "pred" else self.numbers
@@ -87,7 +87,7 @@ class Monoid(Record):
     def may_have_wrong_zeros(self, result: Array, *arguments: Array) -> bool:
         """Returns whether a maximum or minimum from NumPy may be a zero with the wrong sign.
 
-        Of two zeros, NumPy may return either, so a wrong sign requires a negative zero among the
+        NumPy may return either of two zeros, so a wrong sign requires a negative zero among the
         arguments.
         """
         if self.winning_zero is None or number_type(arguments[0]).kind != "float":
@@ -104,9 +104,10 @@ class Monoid(Record):
         return np.where(result == 0, zeros, result)
 
     def works_in_place(self, target: Array) -> bool:
-        """Returns whether `combine_at` gives the same result as applying the reducer repeatedly.
+        """Returns whether `combine_at` has the same result as applying the reducer repeatedly.
 
-        This requires that nothing is rounded between the steps, and that zeros have the right sign.
+        The results are the same if nothing is rounded between the steps and zeros have the right
+        sign.
         """
         number = number_type(target)
         return number.computed == number.held and (self.winning_zero is None or number.kind != "float")
@@ -185,7 +186,7 @@ def _parameters_of(x: Instruction) -> set[int]:
 
 def _monoid(value: Instruction, numbers: set[int]) -> Monoid | None:
     """Returns the monoid that computes a value from the two parameters with these numbers."""
-    root, operands, numbers = _without_steps(value, numbers)
+    root, operands, numbers = _skip_forwarding(value, numbers)
     monoid = _MONOIDS.get(root.opcode)
     if monoid is None or {x.parameter_number for x in operands} != numbers:
         return None
@@ -195,19 +196,19 @@ def _monoid(value: Instruction, numbers: set[int]) -> Monoid | None:
     return monoid if len(types) == 1 and not compares_complex else None
 
 
-def _without_steps(value: Instruction, numbers: set[int]) -> tuple[Instruction, list[Instruction], set[int]]:
+def _skip_forwarding(value: Instruction, numbers: set[int]) -> tuple[Instruction, list[Instruction], set[int]]:
     """Returns the instruction that computes a value, its operands, and their parameter numbers.
 
-    The instruction may be in a computation that is called with both parameters. Steps that do not
-    change the value are skipped, as in the optimizer. Otherwise, optimizing a reducer could change
-    the order of additions in a sum, and so its rounding.
+    Skips calls that only forward both parameters, and instructions that do not change the value.
+    The optimizer removes these instructions, and this must not change the order of additions in a
+    sum, and thus its rounding.
     """
     seen = set[Computation]()
     while True:
         root = _source(value)
         operands = [_source(x) for x in root.operands]
-        is_handed_on = root.op.traits >= {RETURNS, ANY_SIGNATURE} and len(operands) == 2 and {x.parameter_number for x in operands} == numbers
-        if not is_handed_on or root.called[0] in seen:
+        forwards_parameters = root.op.traits >= {RETURNS, ANY_SIGNATURE} and len(operands) == 2 and {x.parameter_number for x in operands} == numbers
+        if not forwards_parameters or root.called[0] in seen:
             return root, operands, numbers
         seen.add(root.called[0])
         value, numbers = root.called[0].root, {0, 1}

@@ -11,7 +11,7 @@ from hlotool.interp.devices import Device, Wait
 from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction
 
-__all__ = ["Frame", "Observer", "Observers", "Whereabouts"]
+__all__ = ["Frame", "Observer", "Observers", "RunPosition"]
 
 
 class Frame:
@@ -35,7 +35,7 @@ class Frame:
         return started - 1 if self.current is body and started else started
 
 
-class Whereabouts:
+class RunPosition:
     """The current position of a device's run: the instructions being computed, outermost first.
 
     `device` is the number of the device, or None if there is only one.
@@ -74,11 +74,11 @@ class Whereabouts:
 class Observer:
     """Base class of observers; each method does nothing unless a subclass overrides it.
 
-    `is_optional` is true if the observer only needs `reached`. Compiled code calls no other method,
-    so with any other observer, the slower reference executor runs the module.
+    Compiled code calls only `reached`. If `needs_only_reached` is false for any observer, the
+    slower reference executor runs the module, and calls the other methods.
     """
 
-    is_optional = False
+    needs_only_reached = False
 
     def reached(self, instruction: Instruction) -> None:
         """Called by compiled code before it computes an instruction of the entry computation.
@@ -86,22 +86,22 @@ class Observer:
         For a loop in the entry computation, it is also called before each iteration.
         """
 
-    def entered(self, where: Whereabouts, computation: Computation, arguments: Sequence[Value]) -> None:
+    def entered(self, where: RunPosition, computation: Computation, arguments: Sequence[Value]) -> None:
         """Called when a computation is called with these arguments."""
 
-    def begun(self, where: Whereabouts, instruction: Instruction) -> None:
+    def started(self, where: RunPosition, instruction: Instruction) -> None:
         """Called before an instruction is computed; the last of `where.frames` describes it."""
 
-    def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
+    def ended(self, where: RunPosition, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         """Called after an instruction has been computed.
 
         Operand 0 may have been overwritten with the value if nothing else reads that operand.
         """
 
-    def suspended(self, where: Whereabouts) -> None:
+    def suspended(self, where: RunPosition) -> None:
         """Called when the device starts to wait for other devices, which run in the meantime."""
 
-    def resumed(self, where: Whereabouts) -> None:
+    def resumed(self, where: RunPosition) -> None:
         """Called when the device continues."""
 
 
@@ -120,16 +120,16 @@ class Observers:
 
     def __init__(self, entry: Computation, members: Sequence[Observer], device: Device) -> None:
         self.members = members
-        self.where = Whereabouts(entry, device.number if device.grid.count > 1 else None)
+        self.where = RunPosition(entry, device.number if device.grid.count > 1 else None)
 
     def on(self, device: Device) -> Observers:
         """Returns the same observers with a separate position for another device."""
         return Observers(self.where.entry, self.members, device)
 
-    def waiting(self, wanted: Wait) -> Generator[Wait, None, None]:
-        """Yields the request to wait, and calls the observers when waiting begins and ends."""
+    def wait(self, request: Wait) -> Generator[Wait, None, None]:
+        """Yields the request to wait, and calls the observers when the wait begins and ends."""
         self.suspended()
-        yield wanted
+        yield request
         self.resumed()
 
     def entered(self, computation: Computation, arguments: Sequence[Value]) -> None:
@@ -140,10 +140,10 @@ class Observers:
         for member in self.members:
             member.entered(self.where, computation, arguments)
 
-    def begun(self, instruction: Instruction) -> None:
+    def started(self, instruction: Instruction) -> None:
         self.where.frames.append(Frame(instruction))
         for member in self.members:
-            member.begun(self.where, instruction)
+            member.started(self.where, instruction)
 
     def ended(self, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         for member in self.members:

@@ -11,7 +11,7 @@ from hlotool.record import Record
 __all__ = ["ELIDED_FILLS", "RunOptions"]
 
 ELIDED_FILLS = ("zeros", "ones", "iota", "random")
-"""Ways to fill constants whose values are elided."""
+"""Fills for constants whose values are elided."""
 
 
 class RunOptions(Record):
@@ -24,8 +24,8 @@ class RunOptions(Record):
     run needs. For all three, None means no limit.
 
     `custom_calls` maps targets of custom-calls to functions. Each function takes the values of the
-    operands and returns the result, which is an array or a tuple. If it has a parameter named
-    `call`, it also receives a CustomCall. These functions take precedence over hlotool's own.
+    operands and returns the result, which is an array or a tuple. A function with a parameter named
+    `call` also receives a CustomCall. These functions take precedence over hlotool's own.
     `queues` contains the queues between the host and the device; for several devices, it is a
     sequence with an entry for each device.
 

@@ -11,9 +11,9 @@ from hlotool.ir.model import Instruction, Module
 from hlotool.opdefs.traits import COLLECTIVE, COMMUNICATES, DEVICE_ID, EFFECT, NONDETERMINISTIC
 from hlotool.shapes.sharding import Sharding
 
-__all__ = ["first_holder", "is_whole", "part_hint", "same_everywhere"]
+__all__ = ["first_holder", "is_device_independent", "is_whole", "part_hint"]
 
-_OF_A_DEVICE = frozenset({COMMUNICATES, DEVICE_ID, EFFECT, NONDETERMINISTIC})
+_DEVICE_DEPENDENT = frozenset({COMMUNICATES, DEVICE_ID, EFFECT, NONDETERMINISTIC})
 
 
 def _instructions(module: Module) -> Iterator[Instruction]:
@@ -51,13 +51,13 @@ def is_whole(module: Module) -> bool:
     return has_shardings and not any(COLLECTIVE in x.op.traits or DEVICE_ID in x.op.traits for x in _instructions(module))
 
 
-def same_everywhere(module: Module) -> bool:
+def is_device_independent(module: Module) -> bool:
     """Returns whether devices with equal arguments compute the same results.
 
     The module must not communicate, use device numbers, have side effects, or be nondeterministic.
     """
     return not any(
-        not _OF_A_DEVICE.isdisjoint(x.op.traits) or x.attributes.get("custom_call_target") in JOINS_OR_SPLITS for x in _instructions(module)
+        not _DEVICE_DEPENDENT.isdisjoint(x.op.traits) or x.attributes.get("custom_call_target") in JOINS_OR_SPLITS for x in _instructions(module)
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hlotool.interp.observers import Observer, Whereabouts
+from hlotool.interp.observers import Observer, RunPosition
 from hlotool.interp.values import Value
 from hlotool.ir.model import Instruction
 
@@ -18,8 +18,8 @@ __all__ = ["Cost", "Profile"]
 class Cost:
     """The cost of an instruction or opcode.
 
-    It consists of the number of executions, the seconds spent in the instruction itself, and the
-    bytes read and written.
+    The cost consists of the number of executions, the seconds spent in the instruction itself, and
+    the bytes read and written.
     """
 
     __slots__ = ("bytes", "calls", "computation", "name", "opcode", "seconds", "shape")
@@ -57,34 +57,34 @@ class Profile(Observer):
         self.costs: dict[Instruction, Cost] = {}
         # For each instruction that a device is computing: its start time, and the time that inner
         # instructions or other devices have taken since then.
-        self._open: dict[Whereabouts, list[list[float]]] = {}
-        self._suspended: dict[Whereabouts, float] = {}
+        self._open: dict[RunPosition, list[list[float]]] = {}
+        self._suspended: dict[RunPosition, float] = {}
 
-    def begun(self, where: Whereabouts, instruction: Instruction) -> None:
+    def started(self, where: RunPosition, instruction: Instruction) -> None:
         self._open.setdefault(where, []).append([time.perf_counter(), 0.0])
 
-    def suspended(self, where: Whereabouts) -> None:
+    def suspended(self, where: RunPosition) -> None:
         self._suspended[where] = time.perf_counter()
 
-    def resumed(self, where: Whereabouts) -> None:
+    def resumed(self, where: RunPosition) -> None:
         waited = time.perf_counter() - self._suspended.pop(where)
         if self._open[where]:
             self._open[where][-1][1] += waited
 
-    def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
+    def ended(self, where: RunPosition, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         now = time.perf_counter()
         still_open = self._open[where]
-        began, of_others = still_open.pop()
+        start, other_seconds = still_open.pop()
         cost = self.costs.get(instruction)
         if cost is None:
             cost = Cost(instruction.name, instruction.opcode, instruction.shape.text_without_layout, where.computation.name)
             self.costs[instruction] = cost
         cost.calls += 1
-        cost.seconds += now - began - of_others
+        cost.seconds += now - start - other_seconds
         cost.bytes += _bytes(value) + sum(map(_bytes, operands))
         if still_open:
             # The time of this observer itself does not count.
-            still_open[-1][1] += time.perf_counter() - began
+            still_open[-1][1] += time.perf_counter() - start
 
     @property
     def seconds(self) -> float:

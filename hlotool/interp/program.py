@@ -29,11 +29,11 @@ __all__ = [
     "ProgramCache",
     "Step",
     "computation_program",
-    "in_order",
+    "dependency_order",
     "instruction_program",
-    "left_out",
     "obstacles",
     "runnable_instructions",
+    "skipped_instructions",
 ]
 
 
@@ -100,8 +100,8 @@ def computation_program(computation: Computation, root: Instruction, options: Ru
     initial: list[Value] = [None] * len(slots)
     steps = []
     needed = None if root is computation.root else _needed(root)
-    unknown = left_out(computation, options)
-    for k, x in enumerate(in_order(computation)):
+    unknown = skipped_instructions(computation, options)
+    for k, x in enumerate(dependency_order(computation)):
         if (needed is not None and x not in needed) or x in unknown:
             continue
         if x.literal is not None:
@@ -117,7 +117,7 @@ def instruction_program(x: Instruction, options: RunOptions) -> Program:
     return Program([None] * (count + 1), list(range(count)), [Step(x, count, tuple(range(count)), options, batch=False)], count)
 
 
-def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
+def skipped_instructions(computation: Computation, options: RunOptions) -> set[Instruction]:
     """Returns the unneeded custom calls that hlotool cannot compute.
 
     A call is unneeded if it has no effect, and if neither the result of the computation nor any
@@ -126,7 +126,7 @@ def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
 
     >>> import hlotool
     >>> module = hlotool.parse('ENTRY e { x = f32[] parameter(0) y = f32[] custom-call(x), custom_call_target="f" ROOT r = f32[] negate(x) }')
-    >>> [x.name for x in left_out(module.entry, RunOptions())]
+    >>> [x.name for x in skipped_instructions(module.entry, RunOptions())]
     ['y']
     """
     unknown = {x for x in computation.instructions if _is_unknown(x, options)}
@@ -148,7 +148,7 @@ def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
     dependent: set[Instruction] = set()
     if unknown.issubset(needed):
         return dependent
-    for x in in_order(computation):
+    for x in dependency_order(computation):
         if x not in needed and (x in unknown or not dependent.isdisjoint(x.operands)):
             dependent.add(x)
     return dependent
@@ -188,7 +188,7 @@ class ProgramCache:
         self.programs: dict[tuple[Computation, Instruction, bool], Program] = {}
         self._can_batch: dict[Computation, bool] = {}
 
-    def of(self, request: Invoke) -> Program:
+    def program_for(self, request: Invoke) -> Program:
         """Returns the program for a request.
 
         Raises EvaluationError if the constants of the computation cannot be read.
@@ -212,7 +212,7 @@ class ProgramCache:
         return known
 
 
-def in_order(computation: Computation) -> list[Instruction]:
+def dependency_order(computation: Computation) -> list[Instruction]:
     """Returns the instructions, with operands and control predecessors before their users.
 
     This is the textual order unless an instruction refers to a later one. Raises ValueError for a
@@ -235,7 +235,7 @@ def runnable_instructions(options: RunOptions, *starts: Computation) -> Iterator
     seen = set(stack)
     while stack:
         computation = stack.pop()
-        unknown = left_out(computation, options)
+        unknown = skipped_instructions(computation, options)
         for x in computation.instructions:
             if x not in unknown:
                 yield x

@@ -63,7 +63,7 @@ class ReferenceExecutor:
         return self._drive(self._start(request))
 
     def compute(self, x: Instruction, values: Sequence[Value]) -> Generator[Wait, None, Value]:
-        """Like `run`, but computes one instruction from the values of its operands."""
+        """Computes and returns the value of one instruction, like `run`."""
         return self._drive(self._execute(instruction_program(x, self.options), [*values, None]))
 
     def _drive(self, run: Run) -> Generator[Wait, None, Value]:
@@ -85,7 +85,7 @@ class ReferenceExecutor:
                 if self.observers is None:
                     yield wanted
                 else:
-                    yield from self.observers.waiting(wanted)
+                    yield from self.observers.wait(wanted)
             except Violation as violation:
                 # The wait will never end. The running computation knows the waiting instruction.
                 stack[-1].throw(violation)
@@ -98,7 +98,7 @@ class ReferenceExecutor:
             raise failure(self.module, request.computation.root, "R005", self._too_late())
         if request.batch is not None and not self.programs.can_batch(request.computation):
             return run_one_by_one(self.module, request, request.batch)
-        program = self.programs.of(request)
+        program = self.programs.program_for(request)
         run = self._execute(program, self._initial_slots(program, request), request.batch)
         return run if request.batch is None else run_all_at_once(self.module, request, request.batch, run)
 
@@ -118,16 +118,16 @@ class ReferenceExecutor:
             try:
                 keywords = step.all_keywords(operands, self.device, batch) if step.per_call else step.keywords
                 if observers is not None:
-                    observers.begun(step.instruction)
+                    observers.started(step.instruction)
                 value = step.function(*operands, **keywords)
                 if step.suspends:
                     if observers is None:
                         operands.clear()
                     value = yield from value
-                # Most values have the declared shape, and calling `checked` would cost as much as a
+                # Most values have the declared shape, and calling `check` would cost as much as a
                 # small operation.
                 if step.dtype is not None and (type(value) is not np.ndarray or value.dtype is not step.dtype or value.shape != step.dimensions):
-                    value = step.checked(value)
+                    value = step.check(value)
                 if deadline is not None and self._is_late():
                     raise Violation("R005", "opcode", self._too_late())
                 if observers is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from hlotool.errors import Violation
 from hlotool.interp.dtypes import Array
 from hlotool.interp.files import leaf_names, on_device
-from hlotool.interp.observers import Observer, Whereabouts
+from hlotool.interp.observers import Observer, RunPosition
 from hlotool.interp.statistics import Statistics, has_nonfinite, plain, statistics
 from hlotool.interp.values import Value, leaves
 from hlotool.ir.model import Computation, Instruction, Module
@@ -67,13 +67,13 @@ class Tracer(Observer):
         self.arrays: dict[str, Array] = {}
         self._wanted: dict[Instruction, bool] = {}
 
-    def entered(self, where: Whereabouts, computation: Computation, arguments: Sequence[Value]) -> None:
+    def entered(self, where: RunPosition, computation: Computation, arguments: Sequence[Value]) -> None:
         iterations = tuple([k for frame in where.frames if (k := frame.iteration) is not None])
         for parameter, argument in zip(computation.parameters, arguments, strict=True):
             if self._matches(parameter, computation):
                 self._show(parameter, computation, iterations, argument, where.device)
 
-    def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
+    def ended(self, where: RunPosition, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         if self._matches(instruction, where.computation):
             self._show(instruction, where.computation, where.iterations, value, where.device)
 
@@ -116,7 +116,7 @@ class NonfiniteWatch(Observer):
         self.nans = nans
         self.infinities = infinities
 
-    def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
+    def ended(self, where: RunPosition, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         if FORWARDS in instruction.op.traits:
             # The forwarded values were checked when they were computed.
             return
@@ -124,29 +124,29 @@ class NonfiniteWatch(Observer):
             if isinstance(leaf, np.ndarray) and has_nonfinite(leaf):
                 self._judge(where, instruction, operands, leaf)
 
-    def _judge(self, where: Whereabouts, x: Instruction, operands: Sequence[Value], result: Array) -> None:
+    def _judge(self, where: RunPosition, x: Instruction, operands: Sequence[Value], result: Array) -> None:
         nonfinite = [leaf for operand in operands for leaf in leaves(operand) if isinstance(leaf, np.ndarray) and has_nonfinite(leaf)]
         values = plain(result)
         if self.nans and np.isnan(values).any() and not any(np.isnan(plain(leaf)).any() for leaf in nonfinite):
-            what, locations = "NaN", np.isnan(values)
+            what, adjective, locations = "NaN", "NaN", np.isnan(values)
         elif self.infinities and not nonfinite and np.isinf(values).any():
-            what, locations = "infinity", np.isinf(values)
+            what, adjective, locations = "infinity", "infinite", np.isinf(values)
         else:
             return
         index = tuple(int(k) for k in np.argwhere(locations)[0])
         count = int(locations.sum())
         location = f" at [{','.join(map(str, index))}]" if index else ""
-        many = f"; the same holds for {count - 1} more of {result.size} elements" if count > 1 else ""
+        many = f"; {count} of {result.size} elements are {adjective}" if count > 1 else ""
         finite = "operands without NaN" if nonfinite else "finite operands"
         message = f"'{x.opcode}' computes {_number(values[index])} from {finite}{location}{many}"
         notes = (*_shown_operands(x, operands, result, index), *self._notes(where, x))
         raise Violation("R006", "opcode", message, f"this is the first {what} of the run", notes)
 
-    def _notes(self, where: Whereabouts, x: Instruction) -> Iterator[str]:
+    def _notes(self, where: RunPosition, x: Instruction) -> Iterator[str]:
         iterations = where.iterations
         if iterations:
-            loops = "loops" if len(iterations) > 1 else "loop"
-            yield f"in iteration {', '.join(map(str, iterations))} (0-based) of the enclosing {loops}"
+            plural = "s" if len(iterations) > 1 else ""
+            yield f"in iteration{plural} {', '.join(map(str, iterations))} (0-based) of the enclosing loop{plural}"
         callers = where.callers()
         if callers:
             yield f"in '{where.computation.name}', called by {', called by '.join(callers)}"
@@ -156,8 +156,8 @@ class NonfiniteWatch(Observer):
 def _shown_operands(x: Instruction, operands: Sequence[Value], result: Array, index: tuple[int, ...]) -> Iterator[str]:
     """Yields descriptions of the operands.
 
-    An array is described by its element at `index` if it has the result's dimensions, and otherwise
-    by its statistics. A scalar is described by its value.
+    An array with the result's dimensions is described by its element at `index`, any other array by
+    its statistics, and a scalar by its value.
     """
     for operand, value in list(dict(zip(x.operands, operands, strict=True)).items())[:_MAX_OPERANDS]:
         name = f"'{operand.name}' {operand.shape.text_without_layout[:60]}"

@@ -13,7 +13,7 @@ from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, Array, NumberType
 from hlotool.interp.memory_order import forward
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
-__all__ = ["Token", "Value", "checked_argument", "leaves", "owned", "owns_memory", "with_leaves", "zeros"]
+__all__ = ["Token", "Value", "checked_argument", "leaves", "own_arrays", "owns_memory", "with_leaves", "zeros"]
 
 Value: TypeAlias = Any
 """An Array (rank 0 for scalars), a tuple of values, or a Token."""
@@ -93,8 +93,8 @@ def owns_memory(value: Value) -> bool:
     return isinstance(value, np.ndarray) and value.base is None and value.flags.owndata and value.flags.writeable
 
 
-def owned(value: Value, shape: Shape, arguments: Sequence[Value] = ()) -> Value:
-    """Returns the value with each array in memory of its own, which the caller may write to.
+def own_arrays(value: Value, shape: Shape, arguments: Sequence[Value] = ()) -> Value:
+    """Returns the value with writable arrays that do not share memory.
 
     Arrays that belong to the run are returned unchanged. Arrays that belong to the arguments, or
     that occur twice, are copied.
@@ -166,12 +166,13 @@ def _checked_leaf(argument: Any, shape: Shape, location: str) -> Any:
     except (ValueError, TypeError, OverflowError) as error:
         raise Violation("R002", location, f"{location} takes {wanted}, got a value that is not an array: {error}") from None
     if array.dtype == object:
-        raise Violation("R002", location, f"{location} takes {wanted}, got an object of type {type(argument).__name__} without numbers", PYTREE_HINT)
+        got = f"an object of type {type(argument).__name__} that NumPy cannot convert to an array of numbers"
+        raise Violation("R002", location, f"{location} takes {wanted}, got {got}", PYTREE_HINT)
     if not _sizes_fit(array.shape, shape):
         raise Violation(
             "R002", location, f"{location} takes {wanted}, got an array with the dimensions {list(array.shape)}", _shape_hint(array, shape)
         )
-    return _converted(array, NUMBERS[shape.element_type], wanted, location)
+    return _convert(array, NUMBERS[shape.element_type], wanted, location)
 
 
 def _sizes_fit(sizes: Sequence[int], shape: Shape) -> bool:
@@ -185,8 +186,8 @@ def _sizes_fit(sizes: Sequence[int], shape: Shape) -> bool:
 
 def _shape_hint(array: Array, shape: Shape) -> str | None:
     if sorted(array.shape) == sorted(shape.dimensions):
-        return "its dimensions seem to be in a different order"
-    return "reshape it: it has the same number of elements" if array.size == int(np.prod(shape.dimensions)) else None
+        return "the dimensions seem to be in a different order"
+    return "reshape the array; the number of elements is the same" if array.size == int(np.prod(shape.dimensions)) else None
 
 
 _FLOAT_NAMES = {"bfloat16", *(row.held.name for row in NUMBERS.values() if row.kind == "float")}
@@ -220,12 +221,12 @@ def _integers_as_floats(array: Array, number: NumberType, wanted: str, location:
     is_exact = (wide >= float(limits.min)) & (wide < float(limits.max)) & (wide.astype(array.dtype) == array)
     if not is_exact.all():
         odd = int(array.flat[np.flatnonzero(~is_exact)[0]])
-        hint = f"round it: .astype('{number.held.name}')"
+        hint = f"round the array with .astype('{number.held.name}')"
         raise Violation("R002", location, f"{location} takes {wanted}, which cannot hold {odd} exactly", hint)
     return converted
 
 
-def _converted(array: Array, number: NumberType, wanted: str, location: str) -> Array:
+def _convert(array: Array, number: NumberType, wanted: str, location: str) -> Array:
     if array.dtype == number.held:
         return forward(array if number.bits >= 8 or number.kind == "pred" else from_patterns(patterns(array), number))
     kind, wanted_kind = _kind(array), _KINDS.get(number.kind, number.kind)
@@ -233,7 +234,9 @@ def _converted(array: Array, number: NumberType, wanted: str, location: str) -> 
         return _integers_as_floats(array, number, wanted, location)
     # An empty list becomes an array of floats in NumPy, regardless of the intended type.
     if kind != wanted_kind and array.size:
-        raise Violation("R002", location, f"{location} takes {wanted}, got an array of {array.dtype}", f"convert it: .astype('{number.held.name}')")
+        raise Violation(
+            "R002", location, f"{location} takes {wanted}, got an array of {array.dtype}", f"convert the array with .astype('{number.held.name}')"
+        )
     if wanted_kind == "integer" and array.size:
         least, most = int(array.min().item()), int(array.max().item())
         if least < number.element.minimum or most > number.element.maximum:

@@ -9,7 +9,7 @@ from math import gcd
 
 from hlotool.shapes.values import WindowDimension
 
-__all__ = ["phases", "positions", "taps", "transposed"]
+__all__ = ["phases", "positions", "taps", "transpose_window"]
 
 
 def positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[slice, slice]:
@@ -83,10 +83,10 @@ def phases(w: WindowDimension, size: int) -> list[tuple[slice, slice, WindowDime
     return parts
 
 
-def transposed(w: WindowDimension, size: int) -> WindowDimension:
+def transpose_window(w: WindowDimension, size: int) -> WindowDimension:
     """Returns the window dimension that swaps the roles of the `size` positions and `w.size` taps.
 
-    >>> transposed(WindowDimension(3, stride=2, window_dilation=5), 7).stride
+    >>> transpose_window(WindowDimension(3, stride=2, window_dilation=5), 7).stride
     5
     """
     return WindowDimension(size, w.window_dilation, w.padding_low, w.padding_high, w.stride, w.base_dilation)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import isqrt, prod
 
 from hlotool.errors import Violation
-from hlotool.interp.observers import Observer, Whereabouts
+from hlotool.interp.observers import Observer, RunPosition
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import ACCUMULATED, COMMUNICATES, DEVICE_ID, EXPENSIVE, FORWARDS, MOVES, NONDETERMINISTIC, STRUCTURAL
 from hlotool.shapes.shape import Shape
@@ -31,7 +31,7 @@ class WorkLimit(Observer):
     def __init__(self, elements: int) -> None:
         self.left = elements
 
-    def begun(self, where: Whereabouts, instruction: Instruction) -> None:
+    def started(self, where: RunPosition, instruction: Instruction) -> None:
         self.left -= work_of(instruction)
         if self.left < 0:
             raise Violation("R005", "opcode", "computing the value takes too long")

@@ -87,10 +87,10 @@ def test_json(cli):
     [
         (["--input", "lefd=ones"], "there is no parameter 'lefd'; did you mean 'left'?"),
         (["--input", "q=ones"], "there is no parameter 'q'; the parameters are left, right.1"),
-        (["--input", "left={1,2}"], "'left' takes f32[2,2], and '{1,2}' is not a literal of that shape: "),
-        (["--input", "left=in.npz"], "'left' takes one array, and 'in.npz' holds several; give them with --inputs in.npz"),
-        (["--input", "left=1", "--input", "left=2"], "'left' is given twice"),
-        (["--input", "left=1", "--input", "0=2"], "'0' is given twice"),
+        (["--input", "left={1,2}"], "'left' takes f32[2,2], but '{1,2}' is not a literal of that shape: "),
+        (["--input", "left=in.npz"], "'left' takes one array, but 'in.npz' may hold several; pass it with --inputs in.npz"),
+        (["--input", "left=1", "--input", "left=2"], "'left' is set twice"),
+        (["--input", "left=1", "--input", "0=2"], "'0' is set twice"),
         (["--input", "left=no.npy"], "cannot read 'no.npy': No such file or directory"),
         (["--inputs", "no.npz"], "cannot read 'no.npz': No such file or directory"),
     ],
@@ -107,8 +107,8 @@ def test_mistakes_are_one_line(cli, sum_file, arguments, message):
     ("array", "message"),
     [
         (np.zeros((2, 3), np.float32), "parameter 0 'left' takes f32[2,2], got an array with the dimensions [2, 3]"),
-        (np.zeros(4, np.float32), "got an array with the dimensions [4]; reshape it: it has the same number of elements"),
-        (np.zeros((2, 2), bool), "got an array of bool; convert it: .astype('float32')"),
+        (np.zeros(4, np.float32), "got an array with the dimensions [4]; reshape the array; the number of elements is the same"),
+        (np.zeros((2, 2), bool), "got an array of bool; convert the array with .astype('float32')"),
         (np.array([["a", "b"], ["c", "d"]]), "got an array of <U1"),
     ],
 )

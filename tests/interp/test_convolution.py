@@ -12,7 +12,7 @@ from strategies import RANDOM
 import hlotool
 from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.kernels import window_products
-from hlotool.interp.kernels.convolution import _sum_of_shifted
+from hlotool.interp.kernels.convolution import _sum_tap_products
 from hlotool.interp.kernels.window_products import Convolution
 from hlotool.shapes.values import WindowDimension
 
@@ -52,7 +52,7 @@ def test_all_implementations_agree(random: Random) -> None:
         patch.setattr(window_products, "_MIN_POSITIONS", smallest)
         patch.setattr(window_products, "_MIN_COLUMNS", smallest)
         Convolution(images, kernels, result, window).fill()
-    _sum_of_shifted(images, kernels, expected, window, NUMBERS["f32"])
+    _sum_tap_products(images, kernels, expected, window, NUMBERS["f32"])
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
 
 

@@ -57,11 +57,11 @@ FAILING = {
     "positions": """a = f32[1,4] constant({{1, 2, 3, 4}}) v = f32[2,2] constant({{1, 2}, {3, 4}}) p = s8[2,2] constant({{0, 9}, {1, 0}})
       y = f32[1,2] convolution(a, v, p), dim_labels=bf_io->bf, sparsity_config={rhs={sparsity=1x2 dimension=0 stride=1 idx=2}}""",
     "a loop without an end": "w = f32[2] while(x), condition=always, body=same",
-    "a computation": "w = f32[2] map(x), dimensions={0}, to_apply=refused",
+    "a computation": "w = f32[2] map(x), dimensions={0}, to_apply=rejected",
 }
 ALONE = """always { p = f32[2] parameter(0) ROOT t = pred[] constant(true) }
   same { p = f32[2] parameter(0) ROOT r = f32[2] negate(p) }
-  refused { p = f32[] parameter(0) n = s32[] constant(3) b = f32[2] broadcast(p), dimensions={}
+  rejected { p = f32[] parameter(0) n = s32[] constant(3) b = f32[2] broadcast(p), dimensions={}
     d = f32[<=2] set-dimension-size(b, n), dimensions={0} ROOT r = f32[] negate(p) }
 """
 PARAMETERS = "x = f32[2] parameter(0) n = s32[] parameter(1) m = s32[] parameter(2)"

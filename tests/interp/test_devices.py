@@ -17,7 +17,7 @@ def run(text: str, *arguments: object, **options: object) -> object:
     return hlotool.evaluate(hlotool.parse(text), arguments, options=hlotool.RunOptions(**options))
 
 
-def refused(text: str, *arguments: object, **options: object) -> hlotool.Diagnostic:
+def diagnostic_of(text: str, *arguments: object, **options: object) -> hlotool.Diagnostic:
     with pytest.raises(hlotool.EvaluationError) as caught:
         run(text, *arguments, **options)
     (found,) = caught.value.diagnostics
@@ -85,11 +85,11 @@ def test_channels_to_and_from_the_host():
     assert run(text, queues=queues) == hlotool.Token()
     (sent,) = queues.sent[8]
     assert sent.tolist() == [-1, -2]
-    assert "sent nothing more" in refused(text, queues=queues).message
+    assert "the queue from the host to device 0 over channel 7 is empty" in diagnostic_of(text, queues=queues).message
 
 
 def test_infeed_items_must_match_the_shape():
-    found = refused("ENTRY e { t = token[] after-all() ROOT a = (s8[], token[]) infeed(t) }", queues=hlotool.HostQueues(infeed=[200]))
+    found = diagnostic_of("ENTRY e { t = token[] after-all() ROOT a = (s8[], token[]) infeed(t) }", queues=hlotool.HostQueues(infeed=[200]))
     assert "cannot hold 200" in found.message
 
 
@@ -116,10 +116,15 @@ def test_handlers_come_before_known_targets():
 
 @pytest.mark.parametrize(
     ("handler", "words"),
-    [(lambda x: x[:1], "does not fit"), (lambda x: 1 / 0, "ZeroDivisionError"), (lambda: 0, "TypeError"), (lambda x: "no", "does not fit")],
+    [
+        (lambda x: x[:1], "the handler of 'double' must return f32[2]: got an array with the dimensions [1]"),
+        (lambda x: 1 / 0, "ZeroDivisionError"),
+        (lambda: 0, "TypeError"),
+        (lambda x: "no", "the handler of 'double' must return f32[2]: got an array with the dimensions []"),
+    ],
 )
 def test_errors_of_handlers_are_reported_at_the_call(handler, words):
-    found = refused(DOUBLE, [1.0, 2.0], custom_calls={"double": handler})
+    found = diagnostic_of(DOUBLE, [1.0, 2.0], custom_calls={"double": handler})
     assert (found.code, found.instruction) == ("R004", "r")
     assert words in found.message
 
@@ -142,7 +147,7 @@ def test_a_loop_that_stops_changing_its_state_ends():
     assert run(text.replace("EFFECT", "z = u32[] copy(y)"), 1.0, 3) == (0, 3)
     # A loop does not end early if its state may depend on the device or on a random number
     # generator.
-    found = refused(text.replace("EFFECT", "z = u32[] replica-id()"), 1.0, 0, max_iterations=400)
+    found = diagnostic_of(text.replace("EFFECT", "z = u32[] replica-id()"), 1.0, 0, max_iterations=400)
     assert found.code == "R005"
 
 

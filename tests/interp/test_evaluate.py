@@ -1,4 +1,4 @@
-"""Behavior of `evaluate` beyond single opcodes: arguments, errors, limits, depth."""
+"""Behavior of `evaluate` beyond single opcodes: arguments, errors, limits and depth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run(text: str, *arguments: object, **options: object) -> object:
     return hlotool.evaluate(hlotool.parse(text), arguments, options=hlotool.RunOptions(**options))
 
 
-def refused(text: str, *arguments: object, **options: object) -> list[hlotool.Diagnostic]:
+def diagnostics_of(text: str, *arguments: object, **options: object) -> list[hlotool.Diagnostic]:
     with pytest.raises(hlotool.EvaluationError) as caught:
         run(text, *arguments, **options)
     return caught.value.diagnostics
@@ -52,7 +52,8 @@ def test_arguments_are_converted_within_their_kind(shape, argument, dtype):
         ("f32[2]", [1, 2**24 + 1], "'x' takes f32[2], which cannot hold 16777217 exactly"),
         ("f32[2]", [True, False], "'x' takes f32[2], got an array of bool"),
         ("f32[2]", {"a": 1.0}, "'x' takes f32[2], got an object of type dict"),
-        ("f32[2]", [{}, {}], "'x' takes f32[2], got an object of type list without numbers"),
+        ("f32[2]", [{}, {}], "got an object of type list that NumPy cannot convert to an array of numbers"),
+        ("s32[]", 2**70, "got an object of type int that NumPy cannot convert to an array of numbers"),
         ("s32[2]", [1.0, 2.0], "got an array of float64"),
         ("s8[2]", [1, 200], "cannot hold 200"),
         ("f32[2]", [1.0], "got an array with the dimensions [1]"),
@@ -63,17 +64,17 @@ def test_arguments_are_converted_within_their_kind(shape, argument, dtype):
     ],
 )
 def test_wrong_arguments_name_the_parameter(shape, argument, words):
-    (found,) = refused(f"HloModule m\nENTRY e {{\n  x = {shape} parameter(0)\n  ROOT r = {shape} copy(x)\n}}", argument)
+    (found,) = diagnostics_of(f"HloModule m\nENTRY e {{\n  x = {shape} parameter(0)\n  ROOT r = {shape} copy(x)\n}}", argument)
     assert words in found.message
     assert (found.code, found.line, found.column) == ("R002", 3, 3)
 
 
 def test_wrong_count_of_arguments():
-    (found,) = refused(NEGATE.format("f32[]"), 1.0, 2.0)
+    (found,) = diagnostics_of(NEGATE.format("f32[]"), 1.0, 2.0)
     assert found.message == "wrong number of arguments for 'e': expected 1, got 2"
 
 
-def test_tuples_are_given_nested_or_leaf_by_leaf():
+def test_tuples_are_passed_nested_or_leaf_by_leaf():
     text = "ENTRY e { x = (f32[], (s32[], f32[])) parameter(0) ROOT r = (s32[], f32[]) get-tuple-element(x), index=1 }"
     assert run(text, (1.0, (2, 3.0))) == run(text, 1.0, 2, 3.0) == (2, 3)
 
@@ -110,13 +111,13 @@ ENTRY e {
   y = f32[2] custom-call(x), custom_call_target="f"
   ROOT z = f32[2] custom-call(y), custom_call_target="g"
 }"""
-    found = refused(text, "not even looked at")
+    found = diagnostics_of(text, "not even looked at")
     assert [(d.code, d.line, d.column, d.instruction) for d in found] == [("R001", 4, 3, "y"), ("R001", 5, 8, "z")]
 
 
 def test_elided_constants_need_an_option():
     text = "ENTRY e { ROOT c = f32[3] constant({...}) }"
-    (found,) = refused(text)
+    (found,) = diagnostics_of(text)
     assert found.code == "R003"
     assert run(text, elided_fill="zeros").tolist() == [0, 0, 0]
     assert run(text, elided_fill="ones").tolist() == [1, 1, 1]
@@ -125,13 +126,13 @@ def test_elided_constants_need_an_option():
 
 
 def test_a_wrong_declared_shape_is_reported():
-    (found,) = refused("HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT r = f32[3] negate(x)\n}", [1.0, 2.0])
+    (found,) = diagnostics_of("HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT r = f32[3] negate(x)\n}", [1.0, 2.0])
     assert (found.code, found.line) == ("R004", 4)
     assert found.message == "the result of 'negate' is float32[2], not f32[3] as written"
 
 
 def test_errors_of_numpy_become_evaluation_errors():
-    (found,) = refused("ENTRY e { x = f32[2,3] parameter(0) ROOT r = f32[5,2] bitcast(x) }", np.zeros((2, 3)))
+    (found,) = diagnostics_of("ENTRY e { x = f32[2,3] parameter(0) ROOT r = f32[5,2] bitcast(x) }", np.zeros((2, 3)))
     assert found.code == "R004"
     assert found.message == "'bitcast' cannot be computed: cannot reshape array of size 6 into shape (5,2)"
     assert found.hint == "check the module with hlotool verify"
@@ -147,7 +148,7 @@ def test_a_computation_applied_to_other_values(executor):
 
 def test_a_verifier_finding_explains_a_wrong_result():
     text = "ENTRY e { x = f32[3] parameter(0) i = s32[] parameter(1) ROOT r = f32[4] dynamic-slice(x, i), dynamic_slice_sizes={4} }"
-    (found,) = refused(text, [1.0, 2.0, 3.0], 0)
+    (found,) = diagnostics_of(text, [1.0, 2.0, 3.0], 0)
     assert found.message == "the result of 'dynamic-slice' is float32[3], not f32[4] as written"
     assert found.hint == "slice size 4 exceeds dimension 0 of size 3 (T030)"
 
@@ -173,9 +174,9 @@ ENTRY e {
 
 
 def test_loops_can_be_limited():
-    (found,) = refused(ENDLESS, 1, max_iterations=7)
+    (found,) = diagnostics_of(ENDLESS, 1, max_iterations=7)
     assert (found.code, found.line, found.message) == ("R005", 6, "the loop did not end after 7 iterations")
-    (found,) = refused(ENDLESS, 1, timeout_seconds=0.05)
+    (found,) = diagnostics_of(ENDLESS, 1, timeout_seconds=0.05)
     assert found.code == "R005"
 
 

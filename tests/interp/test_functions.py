@@ -14,7 +14,7 @@ import pytest
 from hlotool.interp import functions
 from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.kernels.contraction import matrix_product
-from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.special import erf
 
 FLOATS = (np.float32, np.float64)
@@ -53,7 +53,7 @@ def larger(x: float, y: float) -> float:
     return max(x, y, key=lambda z: (z, math.copysign(1, z)))
 
 
-def rounded_half_away(x: float) -> float:
+def round_half_away(x: float) -> float:
     if not math.isfinite(x):
         return x
     return math.copysign(math.floor(abs(Fraction(x)) + Fraction(1, 2)), x)
@@ -77,7 +77,7 @@ def test_functions_of_one_float(dtype: Any) -> None:
     numbers = np.concatenate([numbers, odd, odd + dtype(0.5), -odd - dtype(0.5)])
     for x in forms(numbers):
         assert_same(functions.sign_floats(x), each(sign, x))
-        assert_same(functions.round_half_away(x), each(rounded_half_away, x))
+        assert_same(functions.round_half_away(x), each(round_half_away, x))
         with np.errstate(all="ignore"):
             assert_same(functions.logistic(x), 1 / (1 + np.exp(-x)))
             assert_same(functions.reciprocal_root(x), 1 / np.sqrt(x))
@@ -110,7 +110,7 @@ def test_maximum_and_minimum(dtype: Any) -> None:
 INTEGERS = [name for name, number in NUMBERS.items() if number.element.is_integral and number.kind != "pred"]
 
 
-def wrapped(value: int, name: str) -> int:
+def wrap(value: int, name: str) -> int:
     element, count = NUMBERS[name].element, 2 ** NUMBERS[name].bits
     return (value - element.minimum) % count + element.minimum
 
@@ -122,7 +122,7 @@ def test_divide_integers(name: str) -> None:
     numbers = [x for x in (least, least + 1, -7, -3, -2, -1, 0, 1, 2, 3, 7, 100, most // 2, most - 1, most) if x >= least]
 
     def quotient(x: int, y: int) -> int:
-        return wrapped(-1 if y == 0 else abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1), name)
+        return wrap(-1 if y == 0 else abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1), name)
 
     def remainder(x: int, y: int) -> int:
         return x if y == 0 else abs(x) % abs(y) * (-1 if x < 0 else 1)
@@ -142,16 +142,16 @@ def test_floats_to_integers(name: str, source: str) -> None:
     with np.errstate(over="ignore"):
         numbers = np.array([*SPECIAL, *near_limits]).astype(NUMBERS[source].held)
 
-    def limited(x: float) -> int:
+    def limit_number(x: float) -> int:
         if math.isnan(x):
             return 0
         return element.minimum if x < element.minimum else element.maximum if x > element.maximum else int(x)
 
     for x in (numbers, numbers[::-2], numbers[:0], *map(np.array, numbers[:3])):
-        result = converted(x, NUMBERS[name])
+        result = convert_values(x, NUMBERS[name])
         assert result.dtype == NUMBERS[name].held
         assert result.shape == x.shape
-        assert [int(v) for v in result.ravel()] == [limited(float(v)) for v in x.ravel()]
+        assert [int(v) for v in result.ravel()] == [limit_number(float(v)) for v in x.ravel()]
 
 
 @pytest.mark.parametrize("other", ["s4", "s8", "u8", "s32", "u32", "u64", "pred"])
@@ -159,7 +159,7 @@ def test_floats_to_integers(name: str, source: str) -> None:
 def test_products_of_integers_are_exact(name: str, other: str) -> None:
     random = Random(name + other)
 
-    def drawn(of: str, sizes: tuple[int, int], limit: int) -> Array:
+    def draw(of: str, sizes: tuple[int, int], limit: int) -> Array:
         element = NUMBERS[of].element
         low, high = (0, 1) if of == "pred" else (max(element.minimum, -limit), min(element.maximum, limit))
         values = [random.choice((low, high, random.randint(low, high))) for _ in range(sizes[0] * sizes[1])]
@@ -167,9 +167,9 @@ def test_products_of_integers_are_exact(name: str, other: str) -> None:
 
     # Sums up to 2^24, sums up to 2^53, and larger sums, in one block or in several blocks.
     for terms, limit in ((0, 3), (1, 2**64), (5, 3), (70, 2**12), (200, 2**15), (1100, 200), (130, 2**30)):
-        lhs, rhs = drawn(name, (2, terms), limit), drawn(other, (terms, 3), limit)
+        lhs, rhs = draw(name, (2, terms), limit), draw(other, (terms, 3), limit)
         left, right = (x.astype(NUMBERS[of].computed).astype(NUMBERS[of].held) for x, of in ((lhs, name), (rhs, other)))
         exact = lhs.dot(rhs) if terms else np.zeros((2, 3), object)
         result = matrix_product(left, right, NUMBERS[name])
         assert result.dtype == NUMBERS[name].held
-        assert [[int(x) for x in row] for row in result] == [[wrapped(x, name) for x in row] for row in exact]
+        assert [[int(x) for x in row] for row in result] == [[wrap(x, name) for x in row] for row in exact]

@@ -88,7 +88,7 @@ def shape(element_type: str, sizes: list[int]) -> str:
     return f"{element_type}[{','.join(map(str, sizes))}]"
 
 
-def stored_anyhow(random: Random, values: Array) -> Array:
+def shuffle_memory_order(random: Random, values: Array) -> Array:
     """Returns the same values in a random memory order."""
     order = random.sample(range(values.ndim), values.ndim)
     return np.asarray(values.transpose(order).copy().transpose(np.argsort(order))) if order else values
@@ -105,7 +105,7 @@ def test_gather(random: Random) -> None:
     )
     note(text)
     generator = np.random.default_rng(random.getrandbits(32))
-    operand = stored_anyhow(random, generator.standard_normal(numbers.operand, np.float32))
+    operand = shuffle_memory_order(random, generator.standard_normal(numbers.operand, np.float32))
     indices = generator.integers(-1, 5, numbers.indices, np.int32)
     result = hlotool.evaluate(hlotool.parse(text), [operand, indices])
     # XLA returns zeros if there is nothing to gather; a collapsed dimension may have size 0.
@@ -133,8 +133,8 @@ def test_scatter(random: Random) -> None:
     # The numbers include zeros of both signs, and sums of the numbers depend on the order.
     values = np.array([0.0, -0.0, 1, 3, -5, 1 / 3, 2.0**30]).astype(np.float32) if element_type != "s8" else np.arange(-128, 128, 51)
     dtype = NUMPY_TYPES[element_type]
-    operand = stored_anyhow(random, np.asarray(generator.choice(values, numbers.operand)).astype(dtype))
-    updates = stored_anyhow(random, np.asarray(generator.choice(values, numbers.result)).astype(dtype))
+    operand = shuffle_memory_order(random, np.asarray(generator.choice(values, numbers.operand)).astype(dtype))
+    updates = shuffle_memory_order(random, np.asarray(generator.choice(values, numbers.result)).astype(dtype))
     indices = generator.integers(-1, 4, numbers.indices, np.int32)
     scalar = hlotool.parse(text.split("\nENTRY", maxsplit=1)[0].replace("f {", "ENTRY f {"))
     expected = operand.copy()
@@ -147,7 +147,7 @@ def test_scatter(random: Random) -> None:
         expected[element] = memo[key]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scattering, "_BLOCK", random.choice((1, 4, 1 << 16)))
-        patch.setattr(scattering, "_MIN_IN_PASS", random.choice((0, 2048)))
+        patch.setattr(scattering, "_MIN_PASS_SIZE", random.choice((0, 2048)))
         result = hlotool.evaluate(hlotool.parse(text), [operand, indices, updates])
     assert np.asarray(result).tobytes() == expected.tobytes()
 

@@ -8,7 +8,7 @@ import pytest
 
 import hlotool
 from hlotool.interp.options import RunOptions
-from hlotool.interp.program import left_out, runnable_instructions
+from hlotool.interp.program import runnable_instructions, skipped_instructions
 from hlotool.ir.model import Module
 
 ROWS = {
@@ -50,10 +50,10 @@ def module_with(body: str) -> Module:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_left_out_instructions(name: str) -> None:
+def test_skipped_instructions(name: str) -> None:
     body, expected = ROWS[name]
     module = module_with(body)
-    assert sorted(x.name for x in left_out(module.entry, RunOptions())) == expected
+    assert sorted(x.name for x in skipped_instructions(module.entry, RunOptions())) == expected
     computed = [x.name for x in runnable_instructions(RunOptions(), module.entry) if x in module.entry.instructions]
     assert sorted([*computed, *expected]) == sorted(x.name for x in module.entry)
 

@@ -24,7 +24,7 @@ from hlotool.interp.inputs import random_arguments
 from hlotool.interp.kernels.table import OPS
 from hlotool.interp.literal import literal_array
 from hlotool.interp.plan.graph import Loop
-from hlotool.interp.plan.loop_layouts import orders_needed
+from hlotool.interp.plan.loop_layouts import required_orders
 from hlotool.interp.plan.lowering import CallGraph, Lowering
 from hlotool.interp.values import leaves
 from hlotool.ir.model import Module
@@ -32,14 +32,14 @@ from hlotool.literals.parse import parse_literal
 
 FOLDER = Path(__file__).parent.parent
 # Opcodes whose kernels are called only in runs on several devices, as in tests/devices.
-OF_DEVICES = {
+DEVICE_OPCODES = {
     x.opcode
     for path in (FOLDER / "devices").glob("*.hlo")
     for case in read_cases(path)
     for x in hlotool.parse(case.text, strict=False).all_instructions()
 }
 # Opcodes without array operands, and opcodes for the later parts of asynchronous operations.
-WITHOUT_ARRAYS = {"after-all", "async-done", "async-update", "copy-done", "get-tuple-element", "iota", "rng", "rng-get-and-update-state"}
+ARRAYLESS_OPCODES = {"after-all", "async-done", "async-update", "copy-done", "get-tuple-element", "iota", "rng", "rng-get-and-update-state"}
 
 
 def modules_of(opcode: str) -> list[tuple[Module, list[Any]]]:
@@ -63,7 +63,7 @@ def test_kernels(opcode: str) -> None:
     seen: Counter[str] = Counter()
     for module, arguments in modules_of(opcode):
         assert computation_disagreement(module, arguments, Random(1), seen) is None
-    assert seen[opcode] or opcode in OF_DEVICES or opcode in WITHOUT_ARRAYS, "no case has an array operand with dimensions"
+    assert seen[opcode] or opcode in DEVICE_OPCODES or opcode in ARRAYLESS_OPCODES, "no case has an array operand with dimensions"
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -83,10 +83,12 @@ def test_devices(path: Path) -> None:
         replicas, partitions = case_devices(case.text)
         shapes = [leaf for parameter in module.entry.parameters for leaf in parameter.shape.leaves()]
         texts = [device_values(case.text, "input", k) for k in range(replicas * partitions)]
-        arguments = [[literal_array(parse_literal(shape, text)) for shape, text in zip(shapes, of_one, strict=True)] for of_one in texts]
+        arguments = [
+            [literal_array(parse_literal(shape, text)) for shape, text in zip(shapes, device_arrays, strict=True)] for device_arrays in texts
+        ]
         results = []
         for form in (None, *FORMS):
-            given = [[argument if form is None else in_form(argument, form) for argument in of_one] for of_one in arguments]
+            given = [[argument if form is None else in_form(argument, form) for argument in device_arrays] for device_arrays in arguments]
             try:
                 values = hlotool.evaluate_replicas(module, given, num_partitions=partitions, executor="reference")
                 results.append([np.asarray(leaf).tobytes() for value in values for leaf in leaves(value)])
@@ -258,5 +260,5 @@ def test_arrays_in_loops(name: str) -> None:
     }
     assert len(results) == 1
     region = Lowering(hlotool.RunOptions(), CallGraph(module.entry)).region(module.entry)
-    (orders,) = [orders_needed(operation) for operation in region.operations if isinstance(operation, Loop)]
+    (orders,) = [required_orders(operation) for operation in region.operations if isinstance(operation, Loop)]
     assert list(orders.values()) == [((1, 0), (1, 0))] * is_kept

@@ -102,7 +102,7 @@ DOUBLE = "double { a = T[] parameter(0) ROOT r = T[] add(a, a) }\n"
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("name", NARROW)
-def test_constants_and_arguments_give_the_same_results(name: str, use: str) -> None:
+def test_constants_and_arguments_lead_to_the_same_results(name: str, use: str) -> None:
     """Compares constants with arguments, whose upper bits may be set."""
     number, random = NARROW[name], np.random.default_rng(1)
     if number.kind == "unsigned" and use in ("bits", "scalars"):

@@ -1,4 +1,4 @@
-"""Compiled loops over numbers and small arrays, which give the same bits as uncompiled loops.
+"""Compiled loops over numbers and small arrays, which compute the same bits as uncompiled loops.
 
 The results are the same whether Numba or Python runs the generated source.
 """

@@ -71,7 +71,7 @@ def every_operation(name: str) -> list[tuple[str, str]]:
     return [*rows, *[(other, "convert(x)") for other in (*SIGNED, *UNSIGNED, *FLOATS, "pred")]]
 
 
-def computed(name: str, dimensions: str, *, is_native: bool) -> tuple[str, list[str], list[str]]:
+def operations_text(name: str, dimensions: str, *, is_native: bool) -> tuple[str, list[str], list[str]]:
     """Returns the HLO text of all operations, and the types and names of their results."""
     rows = operations(name, is_native=is_native)
     shape = f"{name}[{dimensions}]"
@@ -95,7 +95,7 @@ def loop_of(name: str, *, is_native: bool) -> hlotool.ir.model.Module:
 
     The results come from the second of three iterations; each iteration exchanges the two numbers.
     """
-    body, kinds, _ = computed(name, "", is_native=is_native)
+    body, kinds, _ = operations_text(name, "", is_native=is_native)
     state = ", ".join(f"{kind}[]" for kind in ("s32", name, name, *kinds))
     kept = "".join(f"  o{k} = {kind}[] get-tuple-element(s), index={k + 3}\n" for k, kind in enumerate(kinds))
     chosen = "".join(f"  n{k} = {kind}[] select(is, r{k}, o{k})\n" for k, kind in enumerate(kinds))
@@ -137,7 +137,7 @@ def test_results_are_those_of_arrays(name):
 
 
 @pytest.mark.parametrize("name", ["s32", "s64", "u16", "f32"])
-def test_compiled_loops_give_the_same_results(name):
+def test_compiled_loops_return_the_same_results(name):
     with compiled_loops(with_numba=True) as sources, patch.object(loops, "_MAX_COMPILED", 10_000):
         check(name, is_native=True)
     assert sources
@@ -146,7 +146,7 @@ def test_compiled_loops_give_the_same_results(name):
 def check(name: str, *, is_native: bool) -> None:
     pairs = list(product(numbers_of(name), repeat=2))
     first, second = (np.array([pair[k] for pair in pairs], NUMPY_TYPES[name]) for k in range(2))
-    body, kinds, names = computed(name, str(len(pairs)), is_native=is_native)
+    body, kinds, names = operations_text(name, str(len(pairs)), is_native=is_native)
     shape = f"{name}[{len(pairs)}]"
     text = f"ENTRY e {{\n  x = {shape} parameter(0) y = {shape} parameter(1)\n{body}  ROOT t = tuple({', '.join(names)})\n}}"
     expected = hlotool.evaluate(hlotool.parse(text), [first, second], executor="reference")
@@ -183,7 +183,7 @@ def test_with_numba_for_another_numpy_results_are_the_same(error, monkeypatch):
 
 
 @pytest.mark.parametrize("type_of", [lambda value: numba.types.unicode_type, failing(RecursionError)])
-def test_loops_that_numba_cannot_compile_give_the_same_results(type_of, monkeypatch):
+def test_loops_that_numba_cannot_compile_return_the_same_results(type_of, monkeypatch):
     monkeypatch.setattr(loops, "_SECONDS", float("-inf"))
     monkeypatch.setattr("numba.typeof", type_of)
     check("pred", is_native=True)

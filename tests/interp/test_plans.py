@@ -13,7 +13,7 @@ from fuzz_plans import disagreement, outcome, small_blocks
 
 import hlotool
 from hlotool.interp.plan import blocks
-from hlotool.interp.plan.threads import in_parts
+from hlotool.interp.plan.threads import run_in_parallel
 from hlotool.interp.plan.writer import Writer
 
 CHAIN = """HloModule chain
@@ -202,14 +202,14 @@ def test_blocks_agree_with_kernels(name):
 
 @pytest.mark.parametrize("name", [*BLOCKWISE, "layer norm"])
 @pytest.mark.parametrize("threads", [2, 3, 50])
-def test_threads_give_the_same_results(name, threads, monkeypatch):
-    monkeypatch.setattr(blocks, "_MIN_FOR_THREADS", 1)
+def test_threads_return_the_same_results(name, threads, monkeypatch):
+    monkeypatch.setattr(blocks, "_MIN_THREADED_ELEMENTS", 1)
     monkeypatch.setattr(blocks, "BLOCK_ELEMENTS", 500)
     text = BLOCKWISE.get(name, CHAIN)
     options = hlotool.RunOptions(threads=threads)
     source = hlotool.compile(hlotool.parse(text), options=options).source
     assert source is not None
-    assert "in_parts" in source
+    assert "run_in_parallel" in source
     assert disagreement(text, inputs=2, options=options) is None
 
 
@@ -222,7 +222,7 @@ def test_an_error_in_a_thread_is_raised_after_all_have_ended():
         ended.append((first, last))
 
     with pytest.raises(MemoryError, match="no memory"):
-        in_parts(compute, 11, 2, 3)
+        run_in_parallel(compute, 11, 2, 3)
     assert sorted(ended) == [(0, 4), (8, 11)]
 
 

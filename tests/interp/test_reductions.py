@@ -1,6 +1,6 @@
 """Fast reductions, compared with applying the reducer to one element after another.
 
-Fast reductions work in blocks, by accumulation or by position.
+They work in blocks, with running reductions, or with the positions of maxima and minima.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from strategies import RANDOM
 import hlotool
 from hlotool.interp import arg_reducers, array_reductions
 from hlotool.interp.arg_reducers import arg_reducer_of
-from hlotool.interp.array_reductions import reduced_along
+from hlotool.interp.array_reductions import reduce_along
 from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.functions import maximum_floats, minimum_floats
 from hlotool.interp.kernels import pooling, reduction, scattering
@@ -33,7 +33,7 @@ def random_array(random: Random, sizes: list[int], element_type: str, numbers: l
     return values[..., 0].transpose(np.argsort(order)).astype(NUMBERS[element_type].held)
 
 
-def with_small_blocks(patch: pytest.MonkeyPatch, random: Random) -> None:
+def patch_block_sizes(patch: pytest.MonkeyPatch, random: Random) -> None:
     size = random.choice((4, 60, 1000, 1 << 16))
     for module in (array_reductions, arg_reducers, pooling):
         patch.setattr(module, "BLOCK", size)
@@ -57,8 +57,8 @@ def test_blocks_cover_every_element_once(random: Random) -> None:
     computed = NUMBERS[name].computed
     note(f"{ufunc} of {x.shape} {name} with strides {x.strides} along {axes}")
     with pytest.MonkeyPatch.context() as patch:
-        with_small_blocks(patch, random)
-        result = reduced_along(ufunc, x, axes, computed)
+        patch_block_sizes(patch, random)
+        result = reduce_along(ufunc, x, axes, computed)
     expected = ufunc.reduce(x.astype(computed), axis=axes, dtype=computed)
     assert result.dtype == computed
     np.testing.assert_array_equal(result, expected)
@@ -68,7 +68,7 @@ def test_blocks_cover_every_element_once(random: Random) -> None:
 def test_errors_of_sums_do_not_grow_with_their_length(sizes: tuple[int, ...]) -> None:
     x = np.random.default_rng(0).random(sizes, np.float32)
     axes = tuple(k for k, size in enumerate(sizes) if size != 16)
-    result, expected = reduced_along(np.add, x, axes, x.dtype), x.sum(axis=axes, dtype=np.float64)
+    result, expected = reduce_along(np.add, x, axes, x.dtype), x.sum(axis=axes, dtype=np.float64)
     assert np.abs(result / expected - 1).max() < 1e-6
 
 
@@ -116,7 +116,7 @@ def test_narrow_floats_are_rounded_after_each_step(random: Random) -> None:
     for row in np.moveaxis(x, axes, range(len(axes))).reshape(-1, *kept):
         expected = ufunc(expected.astype(np.float32), row.astype(np.float32)).astype(x.dtype)
     with pytest.MonkeyPatch.context() as patch:
-        with_small_blocks(patch, random)
+        patch_block_sizes(patch, random)
         result = hlotool.evaluate(hlotool.parse(text), [x, init])
     assert result.tobytes() == expected.tobytes()
 
@@ -186,7 +186,7 @@ def test_argmax_agrees_with_the_reducer(name: str, random: Random) -> None:
     )
     note(f"{text}\n{x}\n{y}\n{u} {w}")
     with pytest.MonkeyPatch.context() as patch:
-        with_small_blocks(patch, random)
+        patch_block_sizes(patch, random)
         results = hlotool.evaluate(hlotool.parse(text), [x, y, u, w])
         patch.setattr(reduction, "arg_reducer_of", lambda _: None)
         expected = hlotool.evaluate(hlotool.parse(text), [x, y, u, w])
@@ -206,7 +206,7 @@ def test_argmax_does_not_take_a_step_per_element() -> None:
     calls = []
 
     class Calls(hlotool.interp.observers.Observer):
-        def begun(self, where: object, instruction: hlotool.ir.model.Instruction) -> None:
+        def started(self, where: object, instruction: hlotool.ir.model.Instruction) -> None:
             calls.append(instruction.opcode)
 
     x = np.sin(np.arange(300, dtype=np.float32))
@@ -261,9 +261,9 @@ def test_windows_agree_with_the_reducer(random: Random) -> None:
     )
     note(f"{text}\n{x}\n{init}")
     with pytest.MonkeyPatch.context() as patch:
-        with_small_blocks(patch, random)
+        patch_block_sizes(patch, random)
         result = hlotool.evaluate(hlotool.parse(text), [x, init])
-        patch.setattr(reduction, "pooled", lambda *_: None)
+        patch.setattr(reduction, "reduce_windows", lambda *_: None)
         patch.setattr(reduction, "_is_rounded", lambda *_: False)
         expected = hlotool.evaluate(hlotool.parse(text), [x, init])
     if is_sum:

@@ -16,7 +16,7 @@ from hlotool.interp.binding import Binding
 from hlotool.interp.devices import DeviceGrid
 from hlotool.interp.kernels.base import Invoke, Kernel
 from hlotool.interp.ownership import can_alias
-from hlotool.interp.program import ProgramCache, computation_program, in_order, instruction_program, obstacles, runnable_instructions
+from hlotool.interp.program import ProgramCache, computation_program, dependency_order, instruction_program, obstacles, runnable_instructions
 from hlotool.interp.reference import ReferenceExecutor
 
 OPTIONS = hlotool.RunOptions()
@@ -32,7 +32,7 @@ ENTRY e { x = f32[4] parameter(0) zero = s32[] constant(0) s = tuple(zero, x)
   w = (s32[], f32[4]) while(s), condition=more, body=step ROOT r = f32[4] get-tuple-element(w), index=1 }"""
 
 
-def executed(text: str, *arguments: np.ndarray) -> tuple[ReferenceExecutor, object]:
+def execute(text: str, *arguments: np.ndarray) -> tuple[ReferenceExecutor, object]:
     module = hlotool.parse(text)
     executor = ReferenceExecutor(module, OPTIONS, DeviceGrid().devices[0])
     with pytest.raises(StopIteration) as end:
@@ -46,7 +46,7 @@ def executed(text: str, *arguments: np.ndarray) -> tuple[ReferenceExecutor, obje
 def test_loops_reuse_their_programs():
     counts = []
     for count in (1, 300):
-        executor, value = executed(SORTS.replace("COUNT", str(count)), np.array([3, -1, 2, -4], np.float32))
+        executor, value = execute(SORTS.replace("COUNT", str(count)), np.array([3, -1, 2, -4], np.float32))
         assert np.abs(value).tolist() == [1, 2, 3, 4]
         counts.append(len(executor.programs.programs))
     # The programs compute the entry, the loop's condition and body, and the comparator's keys.
@@ -94,7 +94,7 @@ def test_operands_and_control_predecessors_come_first(order):
       second = token[] outfeed(y, k), outfeed_shape=f32[], control-predecessors={first} ROOT r = token[] after-all(second, first) }"""
     module = hlotool.parse(text)
     module.entry.instructions[:] = [module.entry.instructions[k] for k in order]
-    names = [x.name for x in in_order(module.entry)]
+    names = [x.name for x in dependency_order(module.entry)]
     assert len(names) == 6
     assert names.index("k") < names.index("first") < names.index("second") < names.index("r")
     queues = hlotool.HostQueues()
@@ -169,7 +169,7 @@ def test_unreadable_constants_are_reported_at_the_computation(monkeypatch, error
     monkeypatch.setattr(hlotool.interp.program, "literal_value", literal_value)
     module = hlotool.parse("ENTRY e {\n  ROOT c = f32[] constant(1)\n}")
     with pytest.raises(hlotool.EvaluationError) as caught:
-        ProgramCache(module, OPTIONS).of(Invoke(module.entry, ()))
+        ProgramCache(module, OPTIONS).program_for(Invoke(module.entry, ()))
     (diagnostic,) = caught.value.diagnostics
     assert (diagnostic.code, diagnostic.line, diagnostic.message) == ("R004", 2, f"the constants of 'e' cannot be read: {reason}")
 
@@ -191,8 +191,8 @@ def test_programs_are_prepared_once():
     module = hlotool.parse("ENTRY e { a = f32[] parameter(0) b = f32[] negate(a) ROOT c = f32[] negate(b) }")
     programs = ProgramCache(module, OPTIONS)
     requests = [Invoke(module.entry, (), root=root, batch=batch) for root in (None, module.entry["b"]) for batch in (None, (2,))]
-    first = [programs.of(request) for request in requests]
-    assert [programs.of(request) for request in requests] == first
+    first = [programs.program_for(request) for request in requests]
+    assert [programs.program_for(request) for request in requests] == first
     assert len(set(map(id, first))) == 4
     assert [len(program.steps) for program in first] == [2, 2, 1, 1]
 
@@ -264,13 +264,13 @@ def test_a_binding_rejects_batches_without_a_kernel_for_them():
 def test_a_binding_notices_other_types_and_sizes():
     module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }")
     binding = Binding(module.entry.root, OPTIONS)
-    assert binding.checked(np.zeros(2, np.float32)).shape == (2,)
+    assert binding.check(np.zeros(2, np.float32)).shape == (2,)
     assert isinstance(
-        Binding(hlotool.parse("ENTRY e { x = f32[] parameter(0) ROOT c = f32[] negate(x) }").entry.root, OPTIONS).checked(np.float32(1)), np.ndarray
+        Binding(hlotool.parse("ENTRY e { x = f32[] parameter(0) ROOT c = f32[] negate(x) }").entry.root, OPTIONS).check(np.float32(1)), np.ndarray
     )
     for wrong in (np.zeros(2), np.zeros(3, np.float32), np.float32(0)):
         with pytest.raises(hlotool.errors.Violation, match="as written"):
-            binding.checked(wrong)
+            binding.check(wrong)
 
 
 @pytest.mark.parametrize(
@@ -399,7 +399,7 @@ def test_threads_may_evaluate_one_module():
     assert together == alone
 
 
-def evaluated_in_child(text: str, argument: list[float]) -> list[float]:
+def evaluate_in_child(text: str, argument: list[float]) -> list[float]:
     return hlotool.evaluate(hlotool.parse(text), [np.array(argument, np.float32)]).tolist()
 
 
@@ -407,25 +407,25 @@ def test_runs_after_a_fork():
     """Evaluates a module in forked processes, or in new processes on systems without fork."""
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     text, argument = SORTS.replace("COUNT", "3"), [3.0, -1.0, 2.0, -4.0]
-    expected = evaluated_in_child(text, argument)
+    expected = evaluate_in_child(text, argument)
     with multiprocessing.get_context(method).Pool(2) as pool:
-        assert pool.starmap(evaluated_in_child, [(text, argument)] * 4) == [expected] * 4
+        assert pool.starmap(evaluate_in_child, [(text, argument)] * 4) == [expected] * 4
 
 
 OPTIMIZED = """
 import hlotool
 assert False, "assertions are off"
-def refused(text, *arguments, **options):
+def outcome_of(text, *arguments, **options):
     try:
         return hlotool.evaluate(hlotool.parse(text), arguments, options=hlotool.RunOptions(**options))
     except hlotool.EvaluationError as error:
         return error.diagnostics[0].code
-print(refused("ENTRY e { ROOT c = f32[3] constant({...}) }"))
-print(refused("ENTRY e { ROOT c = f32[3] constant({...}) }", elided_fill="iota"))
-print(refused('ENTRY e { x = f32[] parameter(0) ROOT r = f32[] custom-call(x), custom_call_target="f" }', 1.0))
+print(outcome_of("ENTRY e { ROOT c = f32[3] constant({...}) }"))
+print(outcome_of("ENTRY e { ROOT c = f32[3] constant({...}) }", elided_fill="iota"))
+print(outcome_of('ENTRY e { x = f32[] parameter(0) ROOT r = f32[] custom-call(x), custom_call_target="f" }', 1.0))
 called = "f { a = f32[] parameter(0) ROOT b = f32[] exponential(a) }"
-print(refused(called + "ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] map(x), to_apply=f }", [0.0, 0.0]))
-print(refused("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[3] negate(x) }", [1.0, 2.0]))
+print(outcome_of(called + "ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] map(x), to_apply=f }", [0.0, 0.0]))
+print(outcome_of("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[3] negate(x) }", [1.0, 2.0]))
 """
 
 

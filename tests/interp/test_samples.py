@@ -1,4 +1,4 @@
-"""Runs of the samples; the training step gives the same results as JAX."""
+"""Runs of the samples; the training step returns the same results as in JAX."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hlotool.interp.inputs import random_arguments
 from hlotool.interp.values import leaves
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
-# all_reduce.hlo needs eight devices.
+# all_reduce.hlo requires eight devices.
 RUNNABLE = sorted(path for path in SAMPLES.glob("*.hlo") if path.name != "all_reduce.hlo")
 
 

@@ -1,4 +1,4 @@
-"""Special functions compared with SciPy, which the package itself does not need."""
+"""Special functions, compared with SciPy, which the package itself does not require."""
 
 from __future__ import annotations
 

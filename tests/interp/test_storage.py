@@ -19,16 +19,16 @@ NUMBERS = np.abs(np.random.default_rng(0).normal(size=64)).astype(np.float32)
 SECOND = (0.5, 2.0, -1.0, 1.0, 0.7)
 
 
-def computed(shape: str, lines: str, *arguments: object) -> np.ndarray:
+def compute(shape: str, lines: str, *arguments: object) -> np.ndarray:
     parameters = "\n".join(f"  p{k} = f32[{np.size(x) if np.ndim(x) else ''}] parameter({k})" for k, x in enumerate(arguments))
     return np.asarray(hlotool.evaluate(hlotool.parse(f"ENTRY e {{\n{parameters}\n{lines.replace('@', shape)}\n}}"), arguments))
 
 
 @pytest.mark.parametrize("opcode", UNARY)
 def test_one_operand(opcode: str) -> None:
-    whole = computed("[64]", f"  ROOT r = f32@ {opcode}(p0)", NUMBERS)
-    single = [computed("[]", f"  ROOT r = f32@ {opcode}(p0)", x) for x in NUMBERS]
-    every_second = computed("[64]", f"  s = f32@ slice(p0), slice={{[0:128:2]}}\n  ROOT r = f32@ {opcode}(s)", np.repeat(NUMBERS, 2))
+    whole = compute("[64]", f"  ROOT r = f32@ {opcode}(p0)", NUMBERS)
+    single = [compute("[]", f"  ROOT r = f32@ {opcode}(p0)", x) for x in NUMBERS]
+    every_second = compute("[64]", f"  s = f32@ slice(p0), slice={{[0:128:2]}}\n  ROOT r = f32@ {opcode}(s)", np.repeat(NUMBERS, 2))
     assert np.array_equal(whole, single, equal_nan=True)
     assert np.array_equal(whole, every_second, equal_nan=True)
 
@@ -37,8 +37,8 @@ def test_one_operand(opcode: str) -> None:
 @pytest.mark.parametrize("opcode", BINARY)
 def test_two_operands(opcode: str, number: float) -> None:
     second = np.full(64, number, np.float32)
-    whole = computed("[64]", f"  ROOT r = f32@ {opcode}(p0, p1)", NUMBERS, second)
-    single = [computed("[]", f"  ROOT r = f32@ {opcode}(p0, p1)", x, np.float32(number)) for x in NUMBERS]
-    spread = computed("[64]", f"  b = f32@ broadcast(p1), dimensions={{}}\n  ROOT r = f32@ {opcode}(p0, b)", NUMBERS, np.float32(number))
+    whole = compute("[64]", f"  ROOT r = f32@ {opcode}(p0, p1)", NUMBERS, second)
+    single = [compute("[]", f"  ROOT r = f32@ {opcode}(p0, p1)", x, np.float32(number)) for x in NUMBERS]
+    spread = compute("[64]", f"  b = f32@ broadcast(p1), dimensions={{}}\n  ROOT r = f32@ {opcode}(p0, b)", NUMBERS, np.float32(number))
     assert np.array_equal(whole, single, equal_nan=True)
     assert np.array_equal(whole, spread, equal_nan=True)

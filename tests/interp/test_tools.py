@@ -1,4 +1,4 @@
-"""Parts of `hlotool run`: updates in place, memory estimates, random values, comparison."""
+"""Parts of `hlotool run`: updates in place, memory estimates, random values and comparison."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ENTRY e { a = f32[6] parameter(0) zero = s32[] constant(0) s = (s32[], f32[6]) t
   w = (s32[], f32[6]) while(s), condition=below, body=write b = f32[6] get-tuple-element(w), index=1 ROOT r = (f32[6], f32[6]) tuple(a, b) }"""
 
 
-class TupleEditor(Observer):
+class AddressRecorder(Observer):
     """An observer that records the memory addresses of updated arrays."""
 
     def __init__(self):
@@ -40,12 +40,12 @@ class TupleEditor(Observer):
 
 
 def test_loop_state_is_updated_in_place_and_arguments_never():
-    positions, argument = TupleEditor(), np.full(6, 9, np.float32)
-    kept, filled = hlotool.evaluate(hlotool.parse(FILL), [argument], observers=[positions])
+    addresses, argument = AddressRecorder(), np.full(6, 9, np.float32)
+    kept, filled = hlotool.evaluate(hlotool.parse(FILL), [argument], observers=[addresses])
     assert filled.tolist() == [0, 1, 2, 3, 4, 5]
     assert kept.tolist() == argument.tolist() == [9] * 6
-    assert len(positions.found) == 6
-    assert len(set(positions.found)) == 1
+    assert len(addresses.found) == 6
+    assert len(set(addresses.found)) == 1
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_estimates_follow_views_and_loops():
 # ---- random values ----------------------------------------------------------------------------------------------------
 
 
-def drawn(text):
+def draw(text):
     return random_arguments(hlotool.parse(text), 5)
 
 
@@ -105,7 +105,7 @@ def test_indices_are_in_range_and_keep_promises():
     rest = "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add"
     text = f"""HloModule m {update} ENTRY e {{ a = f32[50] parameter(0) i = s32[40,1] parameter(1) u = f32[40] parameter(2) j = s32[40] reshape(i)
       ROOT s = f32[50] scatter(a, j, u), {rest}, indices_are_sorted=true, unique_indices=true }}"""
-    indices = drawn(text)[1].reshape(-1).tolist()
+    indices = draw(text)[1].reshape(-1).tolist()
     assert len(set(indices)) == 40
     assert indices == sorted(indices)
     assert 0 <= indices[0] <= indices[-1] < 50
@@ -128,7 +128,7 @@ def test_functions_get_arguments_in_their_domain():
       eps = f32[] constant(0.001) es = f32[9] broadcast(eps), dimensions={} w = f32[9] add(v, es) r = f32[9] rsqrt(w)
       one = f32[] constant(1) ones = f32[9] broadcast(one), dimensions={} q = f32[9] subtract(ones, p) a = f32[9] log(p) b = f32[9] log(q)
       m = s32[9] remainder(n, d) f = bf16[9] exponential(x) ROOT t = tuple(r, a, b, m, f) }"""
-    variance, probability, divisor, exponent, _ = drawn(text)
+    variance, probability, divisor, exponent, _ = draw(text)
     assert (variance > 0).all()
     assert ((probability > 0) & (probability < 1)).all()
     assert divisor.all()
@@ -148,7 +148,7 @@ def test_limits_of_a_clamp_do_not_cross():
 def test_weights_keep_sums_small():
     text = """ENTRY e { x = f32[4,900] parameter(0) w = f32[900,5] parameter(1)
       ROOT d = f32[4,5] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
-    x, w = drawn(text)
+    x, w = draw(text)
     assert 0.9 < x.std() < 1.1
     assert 0.03 < w.std() < 0.036
 

@@ -3,7 +3,7 @@
 The files contain the program as lowered by JAX, the program as compiled by XLA:CPU, and the
 program's arguments and results.
 
-Needs JAX: python tests/programs/make_programs.py [NAME...]
+Usage, with JAX installed: python tests/programs/make_programs.py [NAME...]
 
 A program for several devices has only an optimized module, since the partitioner decides what each
 device computes. The first dimension of the arrays in its archive indexes the devices.
@@ -46,24 +46,24 @@ def make(name: str, program: Program) -> None:
     with jax.enable_x64(program.wide):
         given = program.arguments(Draw(name))
         lowered = jax.jit(program.function, keep_unused=True).lower(*given)
-        # The option preserves every rounding to a narrow type, so that both modules give the same
+        # The option preserves every rounding to a narrow type, so that both modules return the same
         # results.
         compiled = lowered.compile({"xla_allow_excess_precision": False})
         (module,) = compiled.runtime_executable().hlo_modules()
         (HERE / f"{name}.optimized.hlo").write_text(text_of(module), encoding="utf-8")
-        flat, made = jax.tree.leaves(given), jax.tree.leaves(compiled(*given))
+        flat, results = jax.tree.leaves(given), jax.tree.leaves(compiled(*given))
         if program.devices == 1:
             (HERE / f"{name}.hlo").write_text(text_of(lowered.compiler_ir("hlo").as_hlo_module()), encoding="utf-8")
         else:
-            flat = [divided(x, s) for x, s in zip(flat, jax.tree.leaves(compiled.input_shardings[0]), strict=True)]
-            made = [np.stack([shard.data for shard in x.addressable_shards]) for x in made]
+            flat = [divide(x, s) for x, s in zip(flat, jax.tree.leaves(compiled.input_shardings[0]), strict=True)]
+            results = [np.stack([shard.data for shard in x.addressable_shards]) for x in results]
     stored = {str(k): plain(value) for k, value in enumerate(flat)}
-    names = ["output"] if len(made) == 1 else [f"output.{k}" for k in range(len(made))]
-    stored |= {name: plain(value) for name, value in zip(names, made, strict=True)}
+    names = ["output"] if len(results) == 1 else [f"output.{k}" for k in range(len(results))]
+    stored |= {name: plain(value) for name, value in zip(names, results, strict=True)}
     np.savez_compressed(HERE / f"{name}.npz", **stored)
 
 
-def divided(array: Any, sharding: Any) -> np.ndarray:
+def divide(array: Any, sharding: Any) -> np.ndarray:
     """Returns the parts of an array on all devices, stacked."""
     return np.stack([shard.data for shard in jax.device_put(array, sharding).addressable_shards])
 

@@ -44,12 +44,12 @@ def small_blocks() -> Iterator[None]:
     Arrays of two or more elements are computed in blocks, blocks have five elements, and computable
     arrays are not folded into constants.
     """
-    before = fusing.MIN_DOMAIN_SIZE, blocks.BLOCK_ELEMENTS, lowering.FOLDED_ELEMENTS
-    fusing.MIN_DOMAIN_SIZE, blocks.BLOCK_ELEMENTS, lowering.FOLDED_ELEMENTS = 2, 5, 1
+    before = fusing.MIN_DOMAIN_SIZE, blocks.BLOCK_ELEMENTS, lowering.MAX_FOLDED_ELEMENTS
+    fusing.MIN_DOMAIN_SIZE, blocks.BLOCK_ELEMENTS, lowering.MAX_FOLDED_ELEMENTS = 2, 5, 1
     try:
         yield
     finally:
-        fusing.MIN_DOMAIN_SIZE, blocks.BLOCK_ELEMENTS, lowering.FOLDED_ELEMENTS = before
+        fusing.MIN_DOMAIN_SIZE, blocks.BLOCK_ELEMENTS, lowering.MAX_FOLDED_ELEMENTS = before
 
 
 def outcome(module: Module, arguments: Any, executor: str, options: RunOptions) -> tuple[list[Any], str]:

@@ -75,10 +75,10 @@ def ones(name: str, shape: Shape) -> str:
 def in_python(source: NativeSource, arguments: Sequence[Any]) -> Step:
     """Returns a function that runs the source of a loop with Python's integers and NumPy's floats.
 
-    Python's integers do not wrap, so `wrapped` wraps them.
+    Python's integers do not wrap, so `wrap` wraps them.
     """
     half = 1 << 63
-    namespace = {**source.namespace, "int64": int, "wrapped": lambda number: (number + half) % (2 * half) - half}
+    namespace = {**source.namespace, "int64": int, "wrap": lambda number: (number + half) % (2 * half) - half}
     exec(compile(source.text, "<loop>", "exec"), namespace)
 
     def step(*arguments: Any) -> tuple[Any, ...]:
@@ -96,11 +96,11 @@ def compiled_loops(*, with_numba: bool) -> Iterator[list[NativeSource]]:
     Yields a list to which the source of each compiled loop is added.
     """
     sources: list[NativeSource] = []
-    compiled = loops.compiled if with_numba else in_python
+    compiled = loops.compile_native if with_numba else in_python
 
     def spy(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
         sources.append(source)
         return compiled(source, arguments)
 
-    with patch.object(loops, "compiled", spy), patch.object(loops, "_SECONDS", float("-inf")):
+    with patch.object(loops, "compile_native", spy), patch.object(loops, "_SECONDS", float("-inf")):
         yield sources

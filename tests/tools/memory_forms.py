@@ -19,7 +19,7 @@ import hlotool
 from hlotool.errors import EvaluationError, HlotoolError
 from hlotool.interp import compute
 from hlotool.interp.dtypes import Array
-from hlotool.interp.observers import Observer, Whereabouts
+from hlotool.interp.observers import Observer, RunPosition
 from hlotool.interp.options import RunOptions
 from hlotool.interp.values import Value, leaves
 from hlotool.ir.model import Instruction, Module
@@ -107,7 +107,7 @@ class _Recorder(Observer):
     def __init__(self) -> None:
         self.calls: list[tuple[Instruction, list[Value]]] = []
 
-    def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
+    def ended(self, where: RunPosition, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         if any(isinstance(leaf, np.ndarray) and leaf.ndim for operand in operands for leaf in leaves(operand)):
             self.calls.append((instruction, list(operands)))
 

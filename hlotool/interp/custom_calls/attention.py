@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from hlotool.interp.custom_calls.base import CustomCall, Handler, computable, dot_dims, number_of, result_with_workspace, results_of, settings_of
+from hlotool.interp.custom_calls.base import CustomCall, Handler, dot_dims, number_of, require, result_with_workspace, results_of, settings_of
 from hlotool.interp.dtypes import NUMBERS, Array
-from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.values import Value
 from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import Shape
@@ -33,8 +33,8 @@ true if the last operands contain the lengths of sequences; positions beyond the
 class _Attention:
     """The settings of a call, and the computations that depend on them.
 
-    `written` converts results to the form that the call requires; `_rows` converts operands to a
-    common form.
+    `convert_results` converts results to the form that the call requires. `_rows` converts operands
+    to a common form.
     """
 
     def __init__(self, call: CustomCall) -> None:
@@ -42,8 +42,8 @@ class _Attention:
         self.settings = settings_of(call, "cudnn_fmha_backend_config")
         self.scale = number_of(self.settings, "fmha_scale", 1, call)
         mask = str(self.settings.get("mask_type", "NO_MASK"))
-        computable(mask in _MASKS, call, f"has the mask '{mask}', which hlotool does not support")
-        computable(not number_of(self.settings, "dropout_rate", 0, call), call, "uses dropout, whose random bits hlotool does not know")
+        require(mask in _MASKS, call, f"has the mask '{mask}', which hlotool does not support")
+        require(not number_of(self.settings, "dropout_rate", 0, call), call, "uses dropout, whose random bits hlotool does not know")
         self.is_causal, self.has_lengths = _MASKS[mask]
         self.window = int(number_of(self.settings, "sliding_window_length", 0, call))
 
@@ -68,13 +68,13 @@ class _Attention:
             kept = kept & (positions < length.reshape(-1, *[1] * (scores.ndim - 1)))
         return np.where(kept, scores, np.float32(-np.inf))
 
-    def written(self, *arrays: Array) -> Value:
+    def convert_results(self, *arrays: Array) -> Value:
         shapes = results_of(self.call)
-        return result_with_workspace(self.call, *(_in_shape(x, shape) for x, shape in zip(arrays, shapes, strict=False)))
+        return result_with_workspace(self.call, *(_convert_to_shape(x, shape) for x, shape in zip(arrays, shapes, strict=False)))
 
 
-def _in_shape(x: Array, shape: Shape) -> Array:
-    return converted(x.reshape(shape.dimensions), NUMBERS[shape.element_type])
+def _convert_to_shape(x: Array, shape: Shape) -> Array:
+    return convert_values(x.reshape(shape.dimensions), NUMBERS[shape.element_type])
 
 
 def _rows(x: Array, dims: Mapping[str, Any], side: str, *, contracts_positions: bool) -> Array:
@@ -94,7 +94,7 @@ def _maximum(scores: Array) -> Array:
 
 
 def _forward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Value:
-    """Computes the attention and, if there is a result for it, the log-sum-exp of each row.
+    """Computes the attention and, if the second result has type f32, the log-sum-exp of each row.
 
     The gradient needs the log-sum-exp as an operand.
     """
@@ -104,7 +104,7 @@ def _forward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Valu
     bias = others.pop(0) if has_bias else None
     lengths = others if attention.has_lengths else []
     extra = len(others) - len(lengths)
-    computable(not extra, call, f"has {count(extra, 'operand')} more than its settings call for")
+    require(not extra, call, f"has {count(extra, 'operand')} more than its settings call for")
     scores = attention.weights(_rows(q, first, "lhs", contracts_positions=False), _rows(k, first, "rhs", contracts_positions=False), bias, lengths)
     greatest = _maximum(scores)
     exponentials = np.exp(scores - greatest)
@@ -112,24 +112,24 @@ def _forward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Valu
     portions = exponentials / np.where(totals == 0, np.float32(1), totals)
     output = np.matmul(portions, _rows(v, second, "rhs", contracts_positions=True))
     has_sums = len(results_of(call)) > 1 and results_of(call)[1].element_type == "f32"
-    return attention.written(output, *([greatest + np.log(totals)] if has_sums else []))
+    return attention.convert_results(output, *([greatest + np.log(totals)] if has_sums else []))
 
 
 def _backward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Value:
     """Computes the gradients of Q, K and V from the gradient of the output.
 
-    It also computes the gradient of the bias if there is a result for it.
+    If the call has a result for the gradient of the bias, this gradient is computed, too.
     """
     attention = _Attention(call)
     q, k, v, sums, slope, *others = operands
-    of_k, of_q = attention.product("bmm1_grad_gemm1"), attention.product("bmm1_grad_gemm2")
-    of_v, of_portions = attention.product("bmm2_grad_gemm1"), attention.product("bmm2_grad_gemm2")
+    k_dims, q_dims = attention.product("bmm1_grad_gemm1"), attention.product("bmm1_grad_gemm2")
+    v_dims, portion_dims = attention.product("bmm2_grad_gemm1"), attention.product("bmm2_grad_gemm2")
     bias = others.pop(0) if has_bias else None
-    computable(bool(others), call, "needs the output of the attention as an operand")
+    require(bool(others), call, "requires the output of the attention as an operand")
     output, *lengths = others
-    q_rows, k_rows = _rows(q, of_k, "rhs", contracts_positions=True), _rows(k, of_q, "rhs", contracts_positions=True)
-    v_rows = _rows(v, of_portions, "rhs", contracts_positions=False)
-    slope_rows, output_rows = (_rows(x, of_v, "rhs", contracts_positions=True) for x in (slope, output))
+    q_rows, k_rows = _rows(q, k_dims, "rhs", contracts_positions=True), _rows(k, q_dims, "rhs", contracts_positions=True)
+    v_rows = _rows(v, portion_dims, "rhs", contracts_positions=False)
+    slope_rows, output_rows = (_rows(x, v_dims, "rhs", contracts_positions=True) for x in (slope, output))
     scores = attention.weights(q_rows, k_rows, bias, lengths if attention.has_lengths else [])
     # Rows that do not attend to any position have no finite sum.
     portions = np.where(np.isfinite(scores), np.exp(scores - sums.reshape(*scores.shape[:-1], 1).astype(np.float32)), np.float32(0))
@@ -144,7 +144,7 @@ def _backward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Val
         # If several rows share a bias, the bias gradients of these rows are added up.
         summed = tuple(axis for axis, size in enumerate(results[3].dimensions) if size == 1)
         gradients.append(d_scores.sum(axis=summed, keepdims=True))
-    return attention.written(*gradients)
+    return attention.convert_results(*gradients)
 
 
 TARGETS: dict[str, Handler] = {

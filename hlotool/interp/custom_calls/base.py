@@ -21,14 +21,14 @@ from hlotool.shapes.values import ConvolutionDimensions, WindowDimension
 __all__ = [
     "CustomCall",
     "Handler",
-    "computable",
     "dot_dims",
     "flag_of",
     "number_of",
+    "placeholder",
+    "require",
     "result_with_workspace",
     "results_of",
     "settings_of",
-    "unwritten",
 ]
 
 Handler = Callable[..., Any]
@@ -37,7 +37,7 @@ Handler = Callable[..., Any]
 class CustomCall(Record):
     """The facts about an instruction that its handler can use.
 
-    They are the target, the shapes, the backend configuration as written, and some attributes.
+    The facts are the target, the shapes, the backend configuration as written, and some attributes.
     """
 
     target: str
@@ -50,7 +50,7 @@ class CustomCall(Record):
     batch_group_count: int = 1
 
 
-def computable(condition: bool, call: CustomCall, message: str) -> None:
+def require(condition: bool, call: CustomCall, message: str) -> None:
     """Raises Violation unless the condition is true.
 
     The condition is false if something is missing, or if hlotool does not support a setting.
@@ -77,17 +77,17 @@ def settings_of(call: CustomCall, section: str) -> dict[str, Any]:
     """
     if not call.backend_config:
         return {}
-    decoded = _decoded(call.backend_config)
+    decoded = _decode(call.backend_config)
     settings = decoded.get(section, decoded) if isinstance(decoded, dict) else None
     if not isinstance(settings, dict):
         raise Violation(
             "R004", "backend_config", f"the backend_config of '{call.target}' is not a JSON object with settings: {call.backend_config[:60]}"
         )
-    return _in_snake_case(settings)
+    return _to_snake_case(settings)
 
 
 @lru_cache(maxsize=256)
-def _decoded(config: str) -> Any:
+def _decode(config: str) -> Any:
     """Returns the value of a JSON string, or None if the string is not valid.
 
     The value is cached for the next execution of the instruction, so it must not be changed.
@@ -99,7 +99,7 @@ def _decoded(config: str) -> Any:
     return None
 
 
-def _in_snake_case(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _to_snake_case(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {_CAPITAL.sub(lambda match: f"_{match[1].lower()}", name): value for name, value in settings.items()}
 
 
@@ -109,8 +109,8 @@ def dot_dims(settings: Mapping[str, Any], name: str, call: CustomCall) -> dict[s
     The numbers may be strings, since XLA's JSON stores 64-bit integers as strings.
     """
     numbers = settings.get(name)
-    computable(isinstance(numbers, Mapping), call, f"needs '{name}' in its backend_config")
-    written = _in_snake_case(numbers or {})
+    require(isinstance(numbers, Mapping), call, f"requires '{name}' in its backend_config")
+    written = _to_snake_case(numbers or {})
     try:
         return {
             f"{side}_{kind}_dims": tuple(int(dimension) for dimension in written.get(f"{side}_{kind}_dimensions", ()))
@@ -132,7 +132,7 @@ def number_of(settings: Mapping[str, Any], name: str, default: float, call: Cust
 def flag_of(settings: Mapping[str, Any], name: str, call: CustomCall) -> bool:
     """Returns a boolean setting, possibly stored as a string; False if it is not set."""
     flag = {True: True, False: False, "true": True, "false": False}.get(settings.get(name, False))
-    computable(flag is not None, call, f"has the setting '{name}', which is neither true nor false")
+    require(flag is not None, call, f"has the setting '{name}', which is neither true nor false")
     return bool(flag)
 
 
@@ -141,7 +141,7 @@ def results_of(call: CustomCall) -> tuple[Shape, ...]:
     return call.result.elements if call.result.is_tuple else (call.result,)
 
 
-def unwritten(shape: Shape) -> Array:
+def placeholder(shape: Shape) -> Array:
     """Returns an array without meaningful content, such as a workspace.
 
     The array contains zeros, which share the memory of a single element.
@@ -153,4 +153,4 @@ def result_with_workspace(call: CustomCall, *arrays: Array) -> Value:
     """Returns the given arrays as a call's result; any further tuple elements are workspaces."""
     if not call.result.is_tuple:
         return arrays[0]
-    return (*arrays, *(unwritten(shape) for shape in call.result.elements[len(arrays) :]))
+    return (*arrays, *(placeholder(shape) for shape in call.result.elements[len(arrays) :]))

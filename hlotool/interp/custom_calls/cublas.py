@@ -15,18 +15,18 @@ import numpy as np
 from hlotool.interp.custom_calls.base import (
     CustomCall,
     Handler,
-    computable,
     dot_dims,
     flag_of,
     number_of,
+    placeholder,
+    require,
     result_with_workspace,
     results_of,
     settings_of,
-    unwritten,
 )
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.kernels.contraction import dot, scaled_dot
-from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.kernels.linear_algebra import cholesky, triangular_solve
 from hlotool.interp.values import Value
 from hlotool.opdefs.inference import count
@@ -69,7 +69,7 @@ def _matmul(*operands: Array, call: CustomCall) -> Value:
     settings = settings_of(call, "gemm_backend_config")
     lhs, rhs, *others = operands
     product = _scaled_product(lhs, rhs, others, settings, call)
-    return _finished(product, others, settings, call)
+    return _finish(product, others, settings, call)
 
 
 def _matmul_f8(*operands: Array, call: CustomCall) -> Value:
@@ -77,14 +77,14 @@ def _matmul_f8(*operands: Array, call: CustomCall) -> Value:
     settings = settings_of(call, "gemm_backend_config")
     lhs, rhs, *others = operands
     at = int(number_of(settings, "beta", 0, call) != 0)
-    computable(len(others) >= at + 2, call, "needs the scales of both operands")
+    require(len(others) >= at + 2, call, "requires the scales of both operands")
     scales = [x.astype(np.float32) for x in others[at : at + 2]]
     del others[at : at + 2]
     is_f8 = NUMBERS[results_of(call)[0].element_type].bits == 8
     scale = others.pop().astype(np.float32) if is_f8 and others else None
     left, right = lhs.astype(np.float32) * scales[0], rhs.astype(np.float32) * scales[1]
     product = _scaled_product(left, right, others, settings, call)
-    return _finished(product, others, settings, call, scale)
+    return _finish(product, others, settings, call, scale)
 
 
 def _scaled_product(lhs: Array, rhs: Array, others: list[Array], settings: Mapping[str, Any], call: CustomCall) -> Array:
@@ -96,60 +96,60 @@ def _scaled_product(lhs: Array, rhs: Array, others: list[Array], settings: Mappi
     product = product if alpha == 1 else (product * alpha).astype(product.dtype)
     beta = number_of(settings, "beta", 0, call)
     if beta:
-        computable(bool(others), call, "needs a third matrix, since beta is not 0")
+        require(bool(others), call, "requires a third matrix, since beta is not 0")
         product = (product + others.pop(0).astype(product.dtype) * beta).astype(product.dtype)
     return product
 
 
-def _finished(product: Array, others: list[Array], settings: Mapping[str, Any], call: CustomCall, scale: Array | None = None) -> Value:
+def _finish(product: Array, others: list[Array], settings: Mapping[str, Any], call: CustomCall, scale: Array | None = None) -> Value:
     epilogue = str(settings.get("epilogue", "DEFAULT"))
     words = set(epilogue.split("_")) - {"DEFAULT"}
-    computable(words <= {"BIAS", "AUX", *_ACTIVATIONS}, call, f"has the epilogue '{epilogue}', which hlotool does not support")
+    require(words <= {"BIAS", "AUX", *_ACTIVATIONS}, call, f"has the epilogue '{epilogue}', which hlotool does not support")
     if "BIAS" in words:
-        computable(bool(others), call, f"needs a bias for its epilogue '{epilogue}'")
+        require(bool(others), call, f"requires a bias for its epilogue '{epilogue}'")
         product = product + others.pop(0).astype(product.dtype)
-    computable(not others, call, f"has {count(len(others), 'operand')} more than its settings call for")
+    require(not others, call, f"has {count(len(others), 'operand')} more than its settings call for")
     output, *more = results_of(call)
     extra = []
     if "AUX" in words:
         # This result is the input of the activation, which the activation's gradient needs.
-        computable(bool(more), call, f"has no result for the input of its epilogue '{epilogue}'")
-        extra.append(converted(product, NUMBERS[more[0].element_type]))
+        require(bool(more), call, f"has no result for the input of its epilogue '{epilogue}'")
+        extra.append(convert_values(product, NUMBERS[more[0].element_type]))
     for word in words & set(_ACTIVATIONS):
         product = _ACTIVATIONS[word](product)
     if flag_of(settings, "damax_output", call):
-        computable(len(more) > len(extra), call, "has no result for the largest magnitude")
-        extra.append(converted(np.asarray(np.abs(product).max(initial=0)), NUMBERS[more[len(extra)].element_type]))
+        require(len(more) > len(extra), call, "has no result for the largest magnitude")
+        extra.append(convert_values(np.asarray(np.abs(product).max(initial=0)), NUMBERS[more[len(extra)].element_type]))
     if scale is not None:
         product = np.asarray(product * scale)
-    return result_with_workspace(call, _limited(product, NUMBERS[output.element_type]), *extra)
+    return result_with_workspace(call, _limit_range(product, NUMBERS[output.element_type]), *extra)
 
 
-def _limited(product: Array, number: NumberType) -> Array:
+def _limit_range(product: Array, number: NumberType) -> Array:
     """Converts the product to its final type; 8-bit floats are limited to their finite range."""
     if number.kind == "float" and number.bits == 8:
         greatest = float(ml_dtypes.finfo(number.held).max)  # type: ignore[no-untyped-call]
         product = np.clip(product, -greatest, greatest)
-    return converted(product, number)
+    return convert_values(product, number)
 
 
 def _triangular_solve(a: Array, b: Array, *, call: CustomCall) -> Value:
     settings = settings_of(call, "triangular_solve_options")
     flags = {name: flag_of(settings, name, call) for name in ("left_side", "lower", "unit_diagonal")}
     transpose = str(settings.get("transpose_a", "NO_TRANSPOSE"))
-    computable(transpose in ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"), call, f"has the unknown value '{transpose}' for the setting transpose_a")
+    require(transpose in ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"), call, f"has the unknown value '{transpose}' for the setting transpose_a")
     return result_with_workspace(call, triangular_solve(a, b, **flags, transpose_a=transpose))
 
 
 def _cholesky(a: Array, *, call: CustomCall) -> Value:
     """Computes the Cholesky factor.
 
-    The other results are a workspace, and for each matrix a flag, which is 1 if the matrix is not
+    The other results are a workspace, and a flag for each matrix, which is 1 if the matrix is not
     positive definite.
     """
     factor = cholesky(a, lower=flag_of(settings_of(call, "cholesky_options"), "lower", call))
     failed = np.isnan(factor).any(axis=(-1, -2)).astype(np.int32)
-    return (factor, *(np.reshape(failed, shape.dimensions) if shape.element_type == "s32" else unwritten(shape) for shape in results_of(call)[1:]))
+    return (factor, *(np.reshape(failed, shape.dimensions) if shape.element_type == "s32" else placeholder(shape) for shape in results_of(call)[1:]))
 
 
 def _block_scaled_dot(lhs: Array, rhs: Array, *scales: Array, call: CustomCall) -> Value:
@@ -166,7 +166,7 @@ def _block_scaled_dot(lhs: Array, rhs: Array, *scales: Array, call: CustomCall) 
     product = scaled_dot(lhs, rhs, left_scale, right_scale, **dims, result=wide_shape(output))
     for scale in scales:
         product = product if scale.ndim else np.asarray(product * scale.astype(product.dtype))
-    return result_with_workspace(call, converted(product, NUMBERS[output.element_type]))
+    return result_with_workspace(call, convert_values(product, NUMBERS[output.element_type]))
 
 
 TARGETS: dict[str, Handler] = {

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from hlotool.errors import Violation
-from hlotool.interp.custom_calls.base import CustomCall, Handler, computable, number_of, result_with_workspace, results_of, settings_of
+from hlotool.interp.custom_calls.base import CustomCall, Handler, number_of, require, result_with_workspace, results_of, settings_of
 from hlotool.interp.custom_calls.cublas import wide_shape
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
-from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.kernels.convolution import convolution
 from hlotool.interp.kernels.normalization import batch_norm_grad, batch_norm_inference, batch_norm_training
 from hlotool.interp.special import erf
@@ -56,12 +56,12 @@ def _activation(settings: Mapping[str, Any], call: CustomCall) -> Callable[[Arra
     if name.isdecimal() and int(name) < len(_NUMBERED):
         name = _NUMBERED[int(name)]
     function = _ACTIVATIONS.get(name)
-    computable(function is not None, call, f"has the activation '{name}', which hlotool does not support")
+    require(function is not None, call, f"has the activation '{name}', which hlotool does not support")
     slope = number_of(settings, "leakyrelu_alpha", 0, call)
     return lambda x: function(x, slope) if function is not None else x
 
 
-def _convolved(*operands: Array, call: CustomCall, compute: Callable[..., Array]) -> Value:
+def _convolve(*operands: Array, call: CustomCall, compute: Callable[..., Array]) -> Value:
     """Computes a convolution with bias, side input and activation.
 
     The result is activation(conv_result_scale * convolution + side_input_scale * side input +
@@ -71,7 +71,7 @@ def _convolved(*operands: Array, call: CustomCall, compute: Callable[..., Array]
     lhs, rhs, *others = operands
     labels, output = call.dim_labels, results_of(call)[0]
     if labels is None:
-        raise Violation("R004", "dim_labels", f"'{call.target}' needs dim_labels")
+        raise Violation("R004", "dim_labels", f"'{call.target}' requires dim_labels")
     value = compute(lhs, rhs, call, labels, wide_shape(output))
     scale = number_of(settings, "conv_result_scale", 1, call)
     # Integer convolutions are computed exactly, and scaled as floats.
@@ -84,14 +84,14 @@ def _convolved(*operands: Array, call: CustomCall, compute: Callable[..., Array]
         for side in sides:
             value = value + _as_float(side) * number_of(settings, "side_input_scale", 1, call)
     value = _activation(settings, call)(value)
-    return result_with_workspace(call, _rounded(np.asarray(value), NUMBERS[output.element_type]))
+    return result_with_workspace(call, _round_result(np.asarray(value), NUMBERS[output.element_type]))
 
 
 def _as_float(x: Array) -> Array:
     return x if x.dtype == np.float64 else x.astype(np.float32, copy=False)
 
 
-def _rounded(value: Array, number: NumberType) -> Array:
+def _round_result(value: Array, number: NumberType) -> Array:
     """Converts the value to its final type.
 
     If that is an integer type, the value is rounded to the nearest integer (halves to even) and
@@ -99,7 +99,7 @@ def _rounded(value: Array, number: NumberType) -> Array:
     """
     if number.element.is_integral and value.dtype.kind == "f":
         value = np.rint(value)
-    return converted(value, number)
+    return convert_values(value, number)
 
 
 def _forward(x: Array, w: Array, call: CustomCall, labels: ConvolutionDimensions, result: Shape) -> Array:
@@ -128,11 +128,11 @@ def _backward_input(dy: Array, w: Array, call: CustomCall, labels: ConvolutionDi
         output_batch=labels.input_batch, output_feature=labels.input_feature, output_spatial=labels.input_spatial,
     )  # fmt: skip
     if groups > 1:
-        w = _regrouped(w, labels, groups)
+        w = _regroup(w, labels, groups)
     return _convolution(dy, w, tuple(window), swapped, call, result, feature_groups=groups)
 
 
-def _regrouped(w: Array, labels: ConvolutionDimensions, groups: int) -> Array:
+def _regroup(w: Array, labels: ConvolutionDimensions, groups: int) -> Array:
     """Returns a kernel with groups as blocks of input features instead of output features."""
     source, target = labels.kernel_output_feature, labels.kernel_input_feature
     moved = np.moveaxis(w, (source, target), (-2, -1))
@@ -208,35 +208,35 @@ def _batch_norm(*operands: Array, call: CustomCall, operation: Callable[..., Any
 def _layer_norm(x: Array, scale: Array, *others: Array, call: CustomCall) -> Value:
     """Normalizes over all dimensions except the first.
 
-    The setting `kind` selects the forward pass, the forward pass for training, which also returns
-    the mean and the factor, or the backward pass.
+    The setting `kind` selects a pass: forward, forward for training, or backward. The forward pass
+    for training also returns the mean and the factor.
     """
     settings = settings_of(call, "cudnn_norm_backend_config")
     kind, epsilon = str(settings.get("kind", "LAYER_FWD_INFER")), number_of(settings, "epsilon", 0, call)
     output, axes = NUMBERS[results_of(call)[0].element_type], tuple(range(1, x.ndim))
     wide, factor = x.astype(np.float64), scale.astype(np.float64)
     if kind == "LAYER_BWD":
-        computable(len(others) >= len(("dy", "mean", "factor")), call, "needs the gradient, the mean and the factor")
+        require(len(others) >= len(("dy", "mean", "factor")), call, "requires the gradient, the mean and the factor")
         dy, mean, norm = (y.astype(np.float64) for y in others[:3])
         normal = (wide - mean) * norm
         slope = dy * factor
         gradient = norm * (slope - slope.mean(axes, keepdims=True) - normal * (slope * normal).mean(axes, keepdims=True))
         gradients = (gradient, (dy * normal).sum(0, keepdims=True), dy.sum(0, keepdims=True))
-        return result_with_workspace(call, *(converted(g, NUMBERS[s.element_type]) for g, s in zip(gradients, results_of(call), strict=False)))
-    computable(kind in ("LAYER_FWD_INFER", "LAYER_FWD_TRAIN") and bool(others), call, f"has the kind '{kind}', which hlotool does not support")
+        return result_with_workspace(call, *(convert_values(g, NUMBERS[s.element_type]) for g, s in zip(gradients, results_of(call), strict=False)))
+    require(kind in ("LAYER_FWD_INFER", "LAYER_FWD_TRAIN") and bool(others), call, f"has the kind '{kind}', which hlotool does not support")
     mean = wide.mean(axes, keepdims=True)
     norm = 1 / np.sqrt(np.square(wide - mean).mean(axes, keepdims=True) + epsilon)
-    normal = converted((wide - mean) * norm * factor + others[0].astype(np.float64), output)
+    normal = convert_values((wide - mean) * norm * factor + others[0].astype(np.float64), output)
     if kind == "LAYER_FWD_INFER":
         return result_with_workspace(call, normal)
-    facts = (converted(y, NUMBERS[s.element_type]) for y, s in zip((mean, norm), results_of(call)[1:], strict=False))
+    facts = (convert_values(y, NUMBERS[s.element_type]) for y, s in zip((mean, norm), results_of(call)[1:], strict=False))
     return result_with_workspace(call, normal, *facts)
 
 
 TARGETS: dict[str, Handler] = {
-    **dict.fromkeys(["__cudnn$convForward", "__cudnn$convBiasActivationForward"], partial(_convolved, compute=_forward)),
-    "__cudnn$convBackwardInput": partial(_convolved, compute=_backward_input),
-    "__cudnn$convBackwardFilter": partial(_convolved, compute=_backward_filter),
+    **dict.fromkeys(["__cudnn$convForward", "__cudnn$convBiasActivationForward"], partial(_convolve, compute=_forward)),
+    "__cudnn$convBackwardInput": partial(_convolve, compute=_backward_input),
+    "__cudnn$convBackwardFilter": partial(_convolve, compute=_backward_filter),
     "__cudnn$batchNormalizationForwardTraining": partial(_batch_norm, operation=batch_norm_training),
     "__cudnn$batchNormalizationForwardInference": partial(_batch_norm, operation=batch_norm_inference),
     "__cudnn$batchNormalizationBackward": partial(_batch_norm, operation=batch_norm_grad),

@@ -96,9 +96,9 @@ def _geqp3(p: Problem, a: Array, pivots: Array) -> Results:
     return qr, chosen, tau
 
 
-def _singular_values(p: Problem, a: Array, *, by: str) -> Results:
+def _singular_values(p: Problem, a: Array, *, routine: str) -> Results:
     mode = p.settings.get("mode", _ALL)
-    u, s, vt, info = p.routine(by)(a, compute_uv=int(mode != _NONE), full_matrices=int(mode == _ALL))
+    u, s, vt, info = p.routine(routine)(a, compute_uv=int(mode != _NONE), full_matrices=int(mode == _ALL))
     if mode == _NONE:
         u, vt = np.zeros(p.shapes[2]), np.zeros(p.shapes[3])
     return a, s, u, vt, info
@@ -146,12 +146,12 @@ def _trsm(p: Problem, a: Array, b: Array) -> Results:
     return (p.routine("trtrs")(a, b.T, lower=lower, trans=1 - trans, unitdiag=unit)[0].T,)
 
 
-def _unsorted(*eigenvalue: Any) -> None:
+def _ignore_eigenvalue(*eigenvalue: Any) -> None:
     """Does nothing: the order of eigenvalues does not matter, since none are selected."""
 
 
 def _gees(p: Problem, a: Array) -> Results:
-    t, chosen, *values, vectors, _, info = p.routine("gees")(_unsorted, a, compute_v=int(p.settings.get("mode") == _VECTORS), sort_t=0)
+    t, chosen, *values, vectors, _, info = p.routine("gees")(_ignore_eigenvalue, a, compute_v=int(p.settings.get("mode") == _VECTORS), sort_t=0)
     return t, vectors, *values, chosen, info
 
 
@@ -162,8 +162,8 @@ def _gehrd(p: Problem, a: Array) -> Results:
 
 
 def _sytrd(p: Problem, a: Array) -> Results:
-    reduced, diagonal, beside, tau, info = p.routine("hetrd" if p.is_complex else "sytrd")(a, lower=int(p.settings.get("uplo") == _LOWER))
-    return reduced, diagonal, beside, tau, info
+    reduced, diagonal, off_diagonal, tau, info = p.routine("hetrd" if p.is_complex else "sytrd")(a, lower=int(p.settings.get("uplo") == _LOWER))
+    return reduced, diagonal, off_diagonal, tau, info
 
 
 def _gtsv(p: Problem, lower: Array, diagonal: Array, upper: Array, b: Array) -> Results:
@@ -186,15 +186,15 @@ def _eigh(p: Problem, a: Array) -> Results:
     return vectors, values
 
 
-def _potrf_of_gpu(p: Problem, a: Array) -> Results:
+def _gpu_potrf(p: Problem, a: Array) -> Results:
     factor, info = p.routine("potrf")(a, lower=p.settings.get("lower", 0), clean=0)
     return factor, info
 
 
-def _singular_values_of_gpu(p: Problem, a: Array, *, is_jacobi: bool = False) -> Results:
+def _gpu_singular_values(p: Problem, a: Array, *, is_jacobi: bool = False) -> Results:
     """Computes the singular value decomposition as GPU libraries do.
 
-    Jacobi's method returns the right vectors in columns. If `transposed` is set, the other method
+    `gesvdj` (Jacobi's method) returns the right vectors in columns. If `transposed` is set, `gesvd`
     returns the right vectors, in rows, before the left vectors, in columns.
     """
     is_wanted, is_full = p.settings.get("compute_uv", 1), p.settings.get("full_matrices", 0)
@@ -208,17 +208,17 @@ def _singular_values_of_gpu(p: Problem, a: Array, *, is_jacobi: bool = False) ->
     return a, s, u, vt, info
 
 
-def _syevd_of_gpu(p: Problem, a: Array) -> Results:
+def _gpu_syevd(p: Problem, a: Array) -> Results:
     v, w = _eigh(p, a)
     return v, w, 0
 
 
-def _sytrd_of_gpu(p: Problem, a: Array) -> Results:
-    reduced, diagonal, beside, tau, info = p.routine("hetrd" if p.is_complex else "sytrd")(a, lower=p.settings.get("lower", 0))
-    return reduced, diagonal, beside, tau, info
+def _gpu_sytrd(p: Problem, a: Array) -> Results:
+    reduced, diagonal, off_diagonal, tau, info = p.routine("hetrd" if p.is_complex else "sytrd")(a, lower=p.settings.get("lower", 0))
+    return reduced, diagonal, off_diagonal, tau, info
 
 
-def _gtsv_of_gpu(p: Problem, lower: Array, diagonal: Array, upper: Array, b: Array) -> Results:
+def _gpu_gtsv(p: Problem, lower: Array, diagonal: Array, upper: Array, b: Array) -> Results:
     return (_gtsv(p, lower, diagonal, upper, b)[3],)
 
 
@@ -231,8 +231,8 @@ _ROUTINES: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     "ormqr": (_ormqr, (2, 1, 2)),
     "unmqr": (_ormqr, (2, 1, 2)),
     "geqp3": (_geqp3, (2, 1)),
-    "gesdd": (partial(_singular_values, by="gesdd"), (2,)),
-    "gesvd": (partial(_singular_values, by="gesvd"), (2,)),
+    "gesdd": (partial(_singular_values, routine="gesdd"), (2,)),
+    "gesvd": (partial(_singular_values, routine="gesvd"), (2,)),
     "syevd": (_syevd, (2,)),
     "heevd": (_syevd, (2,)),
     "geev": (_geev, (2,)),
@@ -245,19 +245,19 @@ _ROUTINES: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
 }
 """The function that solves one problem, and the ranks of its operands, by the routine's name."""
 
-_ROUTINES_OF_GPUS: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
+_GPU_ROUTINES: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     **{name: _ROUTINES[name] for name in ("getrf", "geqrf", "orgqr", "ormqr")},
-    "potrf": (_potrf_of_gpu, (2,)),
-    "gesvd": (_singular_values_of_gpu, (2,)),
-    "gesvdj": (partial(_singular_values_of_gpu, is_jacobi=True), (2,)),
-    "syevd": (_syevd_of_gpu, (2,)),
-    "syevj": (_syevd_of_gpu, (2,)),
-    "sytrd": (_sytrd_of_gpu, (2,)),
-    "gtsv2": (_gtsv_of_gpu, (1, 1, 1, 2)),
+    "potrf": (_gpu_potrf, (2,)),
+    "gesvd": (_gpu_singular_values, (2,)),
+    "gesvdj": (partial(_gpu_singular_values, is_jacobi=True), (2,)),
+    "syevd": (_gpu_syevd, (2,)),
+    "syevj": (_gpu_syevd, (2,)),
+    "sytrd": (_gpu_sytrd, (2,)),
+    "gtsv2": (_gpu_gtsv, (1, 1, 1, 2)),
 }
 """Like `_ROUTINES`, for NVIDIA's and AMD's libraries, whose settings have different names."""
 
-_ROUTINES_OF_XLA: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
+_XLA_ROUTINES: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     "Eigh": (_eigh, (2,)),
     "LuDecomposition": (_lu_decomposition, (2,)),
     "ProductOfElementaryHouseholderReflectors": (_orgqr, (2, 1)),
@@ -269,7 +269,7 @@ _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 """LAPACK's letters by NumPy's type characters."""
 
 
-def _solved(*operands: Array, call: Any, routine: tuple[Callable[..., Results], tuple[int, ...]]) -> Value:
+def _solve(*operands: Array, call: Any, routine: tuple[Callable[..., Results], tuple[int, ...]]) -> Value:
     """Solves the problem for each matrix in the batch."""
     function, ranks = routine
     shapes = results_of(call)
@@ -303,11 +303,11 @@ def _packed_settings(backend_config: str) -> dict[str, int]:
     """
     if not backend_config.startswith('"\\'):
         return {}
-    numbers = np.frombuffer(_bytes_of(backend_config)[:8], "<i4")
+    numbers = np.frombuffer(_decode_bytes(backend_config)[:8], "<i4")
     return {"lower": int(numbers[1] == 0)} if len(numbers) > 1 else {}
 
 
-def _bytes_of(text: str) -> bytes:
+def _decode_bytes(text: str) -> bytes:
     """Returns the bytes of a quoted string with octal escapes."""
     return re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8) & 0xFF]), text.strip('"').encode())
 
@@ -321,8 +321,8 @@ def lapack_target(target: str) -> Callable[..., Value] | None:
     >>> lapack_target("lapack_sfrobnicate_ffi") is None
     True
     """
-    routine = _ROUTINES_OF_XLA.get(target)
-    for pattern, routines in ((_NAME, _ROUTINES), (_GPU_NAME, _ROUTINES_OF_GPUS)):
+    routine = _XLA_ROUTINES.get(target)
+    for pattern, routines in ((_NAME, _ROUTINES), (_GPU_NAME, _GPU_ROUTINES)):
         match = pattern.fullmatch(target)
         routine = routine or (routines.get(match[1]) if match is not None else None)
-    return partial(_solved, routine=routine) if routine is not None and find_spec("scipy") is not None else None
+    return partial(_solve, routine=routine) if routine is not None and find_spec("scipy") is not None else None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hlotool.errors import Violation
-from hlotool.interp.custom_calls.base import CustomCall, computable, results_of
+from hlotool.interp.custom_calls.base import CustomCall, require, results_of
 from hlotool.interp.devices import Device, Wait, exchange
 from hlotool.interp.dtypes import Array
 from hlotool.interp.values import Value
@@ -87,7 +87,7 @@ def partitioned_call(
     if splits is None:
         return None
     operands, results = len(call.operand_shapes), len(results_of(call))
-    computable(operands == results, call, f"takes one operand for each result, got {operands} for {results}")
+    require(operands == results, call, f"must have the same number of operands and results, got {operands} and {results}")
     if all(map(compatible, call.operand_shapes, results_of(call))):
         return None
     shapes = list(zip(call.operand_shapes, results_of(call), strict=True))
@@ -97,11 +97,11 @@ def partitioned_call(
     if call.target.startswith("SPMD"):
         placements = [placement_of(shardings[1] if splits else shardings[0])]
     else:
-        placements = _of_mesh(attributes, device.grid.meshes, "in" if splits else "out")
+        placements = _mesh_placements(attributes, device.grid.meshes, "in" if splits else "out")
     fits = len(placements) == len(wholes) and all(map(_fits, wholes, parts, placements))
     if not fits or any(len(placement.parts) != device.grid.partitions for placement in placements):
         operands_text = ", ".join(shape.text_without_layout for shape in call.operand_shapes)
-        message = f"'{call.target}' changes shapes from {operands_text} to {call.result.text_without_layout}, which needs several devices"
+        message = f"'{call.target}' changes shapes from {operands_text} to {call.result.text_without_layout}, which requires several devices"
         raise Violation("R004", "custom_call_target", message, _hint(placements))
     return splits, placements
 
@@ -113,7 +113,7 @@ JOINS_OR_SPLITS = frozenset(_SPLITS)
 
 def _hint(placements: Sequence[Placement]) -> str:
     count = max((len(placement.parts) for placement in placements), default=0)
-    return f"run it on {count} partitions: --partitions {count}" if count > 1 else "run the partitioned module instead"
+    return f"run the module with --partitions {count}" if count > 1 else "run the partitioned module instead"
 
 
 def _fits(whole: Shape, part: Shape, placement: Placement) -> bool:
@@ -132,7 +132,7 @@ def placement_of(sharding: Sharding | None) -> Placement:
     return Placement(counts, tuple(positions[k][: len(counts)] for k in range(len(positions))))
 
 
-def _of_mesh(attributes: Mapping[str, str], meshes: Mapping[str, Mesh], side: str) -> list[Placement]:
+def _mesh_placements(attributes: Mapping[str, str], meshes: Mapping[str, Mesh], side: str) -> list[Placement]:
     """Returns the placements in `xla.sdy.in_shardings` or `out_shardings`, along manual axes.
 
     If several axes split a dimension, the first axis is the outermost.
@@ -171,11 +171,11 @@ def join(
     """Returns whole arrays, joined from the parts of all devices in the replica."""
     count = device.grid.partitions
     members = tuple(device.replica * count + k for k in range(count))
-    of_devices = yield from exchange(device, instruction_key, members, tuple(operands))
+    device_parts = yield from exchange(device, instruction_key, members, tuple(operands))
     values = []
     for k, (placement, shape) in enumerate(zip(placements, results_of(call), strict=True)):
         whole = np.empty(shape.dimensions, operands[k].dtype)
-        for partition, parts in enumerate(of_devices):
+        for partition, parts in enumerate(device_parts):
             whole[placement.slices(partition, parts[k].shape)] = parts[k]
         values.append(whole)
     return tuple(values) if call.result.is_tuple else values[0]

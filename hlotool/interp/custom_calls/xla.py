@@ -1,6 +1,6 @@
 """Custom-call targets of XLA and JAX, except for linear algebra.
 
-They include annotations, buffers, dynamic shapes, sorts, and random bits.
+The targets are annotations, buffers, dynamic shapes, sorts, random bits and others.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 
 from hlotool.errors import Violation
 from hlotool.interp.bits import total_order_keys
-from hlotool.interp.custom_calls.base import CustomCall, Handler, computable, flag_of, result_with_workspace, results_of, settings_of
+from hlotool.interp.custom_calls.base import CustomCall, Handler, flag_of, require, result_with_workspace, results_of, settings_of
 from hlotool.interp.dtypes import NUMPY_TYPES, Array
 from hlotool.interp.kernels.random_numbers import threefry
 from hlotool.interp.values import Value, zeros
@@ -22,7 +22,7 @@ def _unchanged(*operands: Value, call: CustomCall) -> Value:
     """Returns the operand of an annotation, whose shape must be compatible with the result's."""
     if len(operands) != 1 or not compatible(call.operand_shapes[0], call.result):
         operands_text = ", ".join(shape.text_without_layout for shape in call.operand_shapes) or "no operands"
-        message = f"'{call.target}' changes shapes from {operands_text} to {call.result.text_without_layout}, which needs several devices"
+        message = f"'{call.target}' changes shapes from {operands_text} to {call.result.text_without_layout}, which requires several devices"
         raise Violation("R004", "custom_call_target", message, "run the partitioned module instead")
     return operands[0]
 
@@ -52,7 +52,7 @@ def _sparse_product(values: Array, row_starts: Array, columns: Array, dense: Arr
     return product
 
 
-def _sorted_by_keys(keys: Array, *values: Array, call: CustomCall) -> Value:
+def _sort_by_keys(keys: Array, *values: Array, call: CustomCall) -> Value:
     """Sorts each row of keys, as a radix sort does, and moves the values along with their keys.
 
     The sort is stable, -0 equals 0, and NaN comes after infinity.
@@ -66,7 +66,7 @@ def _sorted_by_keys(keys: Array, *values: Array, call: CustomCall) -> Value:
     return result_with_workspace(call, *(np.take_along_axis(x, order, axis=-1) for x in (keys, *values)))
 
 
-def _padded(operand: Array, *, call: CustomCall) -> Value:
+def _pad_to_static(operand: Array, *, call: CustomCall) -> Value:
     """Pads an array of dynamic size to its maximum size, and also returns its actual sizes.
 
     The padding has no meaning.
@@ -77,7 +77,7 @@ def _padded(operand: Array, *, call: CustomCall) -> Value:
     return whole, *(np.asarray(size, NUMPY_TYPES[shape.element_type]) for size, shape in zip(operand.shape, sizes, strict=False))
 
 
-def _cut(operand: Array, *sizes: Array, call: CustomCall) -> Value:
+def _slice_to_dynamic(operand: Array, *sizes: Array, call: CustomCall) -> Value:
     """Returns the array reduced to the first elements of each dynamic dimension.
 
     The number of elements is the given size, limited to the bound of the dimension.
@@ -92,17 +92,17 @@ def _buffer(*, call: CustomCall) -> Value:
     return zeros(call.result)
 
 
-def _joined(*operands: Array, call: CustomCall) -> Value:
+def _concatenate(*operands: Array, call: CustomCall) -> Value:
     """Joins pieces that are adjacent in memory, as after a split along one dimension."""
     sizes = call.result.dimensions
     axes = [k for k, size in enumerate(sizes) if any(x.ndim != len(sizes) or x.shape[k] != size for x in operands)]
-    computable(len(axes) < 2, call, f"joins {', '.join(s.text_without_layout for s in call.operand_shapes)} along more than one dimension")
+    require(len(axes) < 2, call, f"joins {', '.join(s.text_without_layout for s in call.operand_shapes)} along more than one dimension")
     return np.concatenate(operands, axes[0] if axes else 0)
 
 
 def _threefry_bits(*operands: Array, call: CustomCall) -> Value:
     """Computes random bits for each key and counter, each of which is passed as two halves."""
-    key, counter = (_from_halves(*operands[k : k + 2]) for k in (0, 2))
+    key, counter = (_join_halves(*operands[k : k + 2]) for k in (0, 2))
     return threefry(key, counter)
 
 
@@ -130,14 +130,14 @@ def _high_word(operand: Array, *, call: CustomCall) -> Value:
     return (operand.astype(np.uint64) >> np.uint64(32)).astype(np.uint32).astype(NUMPY_TYPES[call.result.element_type])
 
 
-def _from_words(low: Array, high: Array, *, call: CustomCall) -> Value:
+def _combine_words(low: Array, high: Array, *, call: CustomCall) -> Value:
     wide = NUMPY_TYPES[call.result.element_type]
     if wide.kind == "f":
         return high.astype(np.float64) + low.astype(np.float64)
-    return _from_halves(low, high).astype(wide)
+    return _join_halves(low, high).astype(wide)
 
 
-def _from_halves(low: Array, high: Array) -> Array:
+def _join_halves(low: Array, high: Array) -> Array:
     return np.asarray(high.astype(np.uint32).astype(np.uint64) << np.uint64(32) | low.astype(np.uint32).astype(np.uint64))
 
 
@@ -156,15 +156,15 @@ xla.gpu.ext.cub_sort_unassigned_scratch_size""".split()
 TARGETS: dict[str, Handler] = {
     **dict.fromkeys([*sorted(PARTITIONER_TARGETS), *_ANNOTATIONS], _unchanged),
     **dict.fromkeys(["TopK", "__gpu$TopK", "mhlo.topk"], _top_k),
-    **dict.fromkeys(_SORTS, _sorted_by_keys),
+    **dict.fromkeys(_SORTS, _sort_by_keys),
     **dict.fromkeys(["cuda_threefry2x32", "cu_threefry2x32", "cu_threefry2x32_ffi", "hip_threefry2x32", "hip_threefry2x32_ffi"], _threefry_bits),
     **dict.fromkeys([f"{library}_lu_pivots_to_permutation" for library in ("cuda", "cu", "hip")], _pivots_to_permutation),
-    "PadToStatic": _padded,
-    "SliceToDynamic": _cut,
+    "PadToStatic": _pad_to_static,
+    "SliceToDynamic": _slice_to_dynamic,
     **dict.fromkeys(["AllocateBuffer", "__custom_kernel_fusion$workspace"], _buffer),
-    "ConcatBitcast": _joined,
+    "ConcatBitcast": _concatenate,
     "X64SplitLow": _low_word,
     "X64SplitHigh": _high_word,
-    "X64Combine": _from_words,
+    "X64Combine": _combine_words,
     "cpu_csr_sparse_dense_ffi": _sparse_product,
 }

@@ -63,8 +63,8 @@ FACTS = PER_CALL_FACTS | {"result", "operand_shapes", "options", "instruction_ke
 """Keyword parameters that kernels may have in addition to the attributes of the op.
 
 `result` is the Shape of the result, `operand_shapes` a tuple of Shapes, and `options` the
-RunOptions. `instruction_key` is a hashable object that identifies the instruction: devices meet
-under this key, and per-device state is stored under it. `group_mode` determines whether the ids in
+RunOptions. `instruction_key` is a hashable object that identifies the instruction in exchanges
+between devices and in the state of each device. `group_mode` determines whether the ids in
 the groups of a collective denote replicas, partitions or devices (see `analysis.collectives`).
 `frontend_attributes` is a dict of strings. `shardings` is a tuple of the shardings of the
 instruction and of its operands, with None for those without a sharding. `target` describes the
@@ -134,7 +134,7 @@ class Kernel(Record):
         return self.in_layout if isinstance(self.in_layout, bool) else self.in_layout(x)
 
     def refuses(self, x: Instruction) -> bool:
-        """Returns whether the kernel may refuse this instruction.
+        """Returns whether the kernel may reject this instruction.
 
         Such an instruction must run even if its value is unused.
         """

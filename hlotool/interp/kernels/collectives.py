@@ -18,8 +18,8 @@ from hlotool.errors import Violation
 from hlotool.interp.devices import Device, exchange
 from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.kernels.base import Invoke, Run, kernel, unchanged
-from hlotool.interp.kernels.conversion import converted
-from hlotool.interp.kernels.reduction import as_parameters, listed
+from hlotool.interp.kernels.conversion import convert_values
+from hlotool.interp.kernels.reduction import as_parameters, as_tuple
 from hlotool.interp.values import Value, leaves, zeros
 from hlotool.ir.model import Computation
 from hlotool.opdefs.kinds import Bool, FirstDim, Int, Pairs, SingleDim, SliceSizeLists
@@ -44,7 +44,7 @@ def _numbers(device: Device, mode: str, ids: Sequence[int]) -> tuple[int, ...]:
     limit = counts.get(mode, grid.replicas)
     if beyond := [k for k in ids if not 0 <= k < limit]:
         noun = {CROSS_PARTITION: "partition", FLATTENED: "device"}.get(mode, "replica")
-        hint = "run it on more devices: hlotool.evaluate_replicas, or hlotool run with --replicas and --partitions"
+        hint = "run the module on more devices, with hlotool.evaluate_replicas or with hlotool run --replicas and --partitions"
         raise Violation("R002", "opcode", f"{noun} {beyond[0]} takes part, but the run has {limit} {noun}{'s' if limit != 1 else ''}", hint)
     if mode == CROSS_REPLICA:
         return tuple(k * grid.partitions + device.partition for k in ids)
@@ -79,28 +79,28 @@ def _members(device: Device, mode: str, replica_groups: Groups) -> tuple[int, ..
     return members
 
 
-def _position(instruction_key: Hashable, channel_id: Int | None) -> Hashable:
-    """Returns the key under which devices meet: the channel if there is one, else the instruction.
+def _exchange_key(instruction_key: Hashable, channel_id: Int | None) -> Hashable:
+    """Returns the key of an exchange: the channel if there is one, or else the instruction.
 
     Different instructions may take part in an exchange over the same channel.
     """
     return ("channel", channel_id) if channel_id is not None and channel_id > 0 else instruction_key
 
 
-def _as_value(values: Sequence[Value], single: bool) -> Value:
+def _tuple_unless_single(values: Sequence[Value], single: bool) -> Value:
     return values[0] if single else tuple(values)
 
 
 # ---- reductions --------------------------------------------------------------------------------
 
 
-def _reduced(values: Sequence[tuple[Array, ...]], to_apply: Computation) -> Run:
+def _combine_values(values: Sequence[tuple[Array, ...]], to_apply: Computation) -> Run:
     """Combines the operands of all members in the order of the group: f(f(x0, x1), x2) ..."""
     total = values[0]
     for others in values[1:]:
         if len(to_apply.parameters) == 2 * len(total) and len(total) > 1:
             arguments = (*as_parameters(total, to_apply, 0), *as_parameters(others, to_apply, len(total)))
-            total = listed((yield Invoke(to_apply, arguments, total[0].shape)))
+            total = as_tuple((yield Invoke(to_apply, arguments, total[0].shape)))
             continue
         sums: tuple[Array, ...] = ()
         for x, y in zip(total, others, strict=True):
@@ -110,12 +110,12 @@ def _reduced(values: Sequence[tuple[Array, ...]], to_apply: Computation) -> Run:
     return total
 
 
-def _combined(device: Device, position: Hashable, members: tuple[int, ...], operands: tuple[Array, ...], to_apply: Computation) -> Run:
+def _combine_operands(device: Device, position: Hashable, members: tuple[int, ...], operands: tuple[Array, ...], to_apply: Computation) -> Run:
     """Returns the combined operands of all members; the first member computes them for all."""
     values = yield from exchange(device, position, members, operands)
     total = None
     if device.number == members[0]:
-        total = yield from _reduced(values, to_apply)
+        total = yield from _combine_values(values, to_apply)
     return (yield from exchange(device, position, members, total))[0]
 
 
@@ -131,9 +131,9 @@ def all_reduce(
     result: Shape,
 ) -> Run:
     members = _members(device, group_mode, replica_groups)
-    total = yield from _combined(device, _position(instruction_key, channel_id), members, operands, to_apply)
-    results = [converted(x, NUMBERS[shape.element_type]) for x, shape in zip(total, result.leaves(), strict=True)]
-    return _as_value(results, len(operands) == 1)
+    total = yield from _combine_operands(device, _exchange_key(instruction_key, channel_id), members, operands, to_apply)
+    results = [convert_values(x, NUMBERS[shape.element_type]) for x, shape in zip(total, result.leaves(), strict=True)]
+    return _tuple_unless_single(results, len(operands) == 1)
 
 
 @kernel("reduce-scatter")
@@ -149,12 +149,12 @@ def reduce_scatter(
     result: Shape,
 ) -> Run:
     members = _members(device, group_mode, replica_groups)
-    total = yield from _combined(device, _position(instruction_key, channel_id), members, operands, to_apply)
+    total = yield from _combine_operands(device, _exchange_key(instruction_key, channel_id), members, operands, to_apply)
     parts = [
-        np.split(converted(x, NUMBERS[shape.element_type]), len(members), dimensions[0])[members.index(device.number)]
+        np.split(convert_values(x, NUMBERS[shape.element_type]), len(members), dimensions[0])[members.index(device.number)]
         for x, shape in zip(total, result.leaves(), strict=True)
     ]
-    return _as_value(parts, len(operands) == 1)
+    return _tuple_unless_single(parts, len(operands) == 1)
 
 
 kernel("all-reduce-done")(unchanged)
@@ -173,9 +173,9 @@ def all_gather(
     instruction_key: Hashable,
 ) -> Run:
     members = _members(device, group_mode, replica_groups)
-    values = yield from exchange(device, _position(instruction_key, channel_id), members, operands)
+    values = yield from exchange(device, _exchange_key(instruction_key, channel_id), members, operands)
     gathered = [np.concatenate(parts, axis=dimensions[0]) for parts in zip(*values, strict=True)]
-    return _as_value(gathered, len(operands) == 1)
+    return _tuple_unless_single(gathered, len(operands) == 1)
 
 
 @kernel("all-gather-start")
@@ -198,7 +198,7 @@ def all_gather_start(
         device=device,
         instruction_key=instruction_key,
     )
-    return _as_value(operands, len(operands) == 1), gathered, *(zeros(shape) for shape in result.elements[2:])
+    return _tuple_unless_single(operands, len(operands) == 1), gathered, *(zeros(shape) for shape in result.elements[2:])
 
 
 @kernel("all-gather-done", "collective-permute-done")
@@ -226,11 +226,11 @@ def all_to_all(
     members = _members(device, group_mode, replica_groups)
     parts: Sequence[Array] = operands if dimensions is None else np.split(operands[0], len(members), dimensions[0])
     if len(parts) != len(members):
-        raise Violation("R004", "operands", f"the number of operands must be the size of the group, {len(members)}, got {len(parts)}")
-    values = yield from exchange(device, _position(instruction_key, channel_id), members, tuple(parts))
+        raise Violation("R004", "operands", f"the number of operands must equal the size of the group: expected {len(members)}, got {len(parts)}")
+    values = yield from exchange(device, _exchange_key(instruction_key, channel_id), members, tuple(parts))
     received = [value[members.index(device.number)] for value in values]
     if dimensions is None:
-        return _as_value(received, not result.is_tuple)
+        return _tuple_unless_single(received, not result.is_tuple)
     joined = np.concatenate(received, axis=dimensions[0])
     return (joined,) if result.is_tuple else joined
 
@@ -273,9 +273,9 @@ def collective_broadcast(
     members = _group(device, group_mode, replica_groups)
     if not members:
         return zeros(result)
-    values = yield from exchange(device, _position(instruction_key, channel_id), members, operands)
+    values = yield from exchange(device, _exchange_key(instruction_key, channel_id), members, operands)
     roots = _roots(operands, has_dynamic_root, members)
-    return _as_value([values[root][k] for k, root in enumerate(roots)], not result.is_tuple)
+    return _tuple_unless_single([values[root][k] for k, root in enumerate(roots)], not result.is_tuple)
 
 
 @kernel("collective-reduce")
@@ -296,12 +296,12 @@ def collective_reduce(
     """
     members = _members(device, group_mode, replica_groups)
     roots = _roots(operands, has_dynamic_root, members)
-    total = yield from _combined(device, _position(instruction_key, channel_id), members, operands[: len(roots)], to_apply)
+    total = yield from _combine_operands(device, _exchange_key(instruction_key, channel_id), members, operands[: len(roots)], to_apply)
     parts = [
-        converted(x, NUMBERS[shape.element_type]) if members[root] == device.number else zeros(shape)
+        convert_values(x, NUMBERS[shape.element_type]) if members[root] == device.number else zeros(shape)
         for x, shape, root in zip(total, result.leaves(), roots, strict=True)
     ]
-    return _as_value(parts, not result.is_tuple)
+    return _tuple_unless_single(parts, not result.is_tuple)
 
 
 @kernel("ragged-all-to-all")
@@ -326,7 +326,7 @@ def ragged_all_to_all(
     """
     members = _members(device, group_mode, replica_groups)
     pieces = np.stack([x.astype(np.int64).reshape(len(members), -1) for x in (input_offsets, send_sizes, output_offsets)], axis=-1)
-    values = yield from exchange(device, _position(instruction_key, channel_id), members, (operand, pieces))
+    values = yield from exchange(device, _exchange_key(instruction_key, channel_id), members, (operand, pieces))
     updated, own = np.array(output), members.index(device.number)
     for rows, sent in values:
         for start, size, target in sent[own].tolist():
@@ -340,7 +340,7 @@ def ragged_all_to_all(
 # ---- collective-permute ------------------------------------------------------------------------
 
 
-def _permuted(device: Device, instruction_key: Hashable, mode: str, pairs: Pairs, sent: Any) -> Run:
+def _permute(device: Device, instruction_key: Hashable, mode: str, pairs: Pairs, sent: Any) -> Run:
     """Returns a 1-tuple of the value from this device's source, or () if it has no source.
 
     Devices that are in no pair do not take part.
@@ -355,11 +355,11 @@ def _permuted(device: Device, instruction_key: Hashable, mode: str, pairs: Pairs
     return () if source is None else (values[ids.index(source)],)
 
 
-def _with_slices(buffers: Value, sent: Any, slice_sizes: SliceSizeLists) -> Value:
+def _copy_slices(buffers: Value, sent: Any, slice_sizes: SliceSizeLists) -> Value:
     """Returns the buffers with slices of the sender's arrays copied in, at the sender's offsets."""
     inputs, input_starts, output_starts = sent
-    targets = [np.array(buffer) for buffer in listed(buffers)]
-    sources = listed(inputs)
+    targets = [np.array(buffer) for buffer in as_tuple(buffers)]
+    sources = as_tuple(inputs)
     per_array = max(len(slice_sizes) // len(targets), 1)
     read, written = (np.concatenate([np.ravel(x) for x in leaves(starts)]).tolist() for starts in (input_starts, output_starts))
     for k, sizes in enumerate(slice_sizes):
@@ -390,13 +390,13 @@ def collective_permute(
 
     If there is no source, returns zeros or, in the form with slices, the unchanged buffer.
     """
-    position = _position(instruction_key, channel_id)
+    position = _exchange_key(instruction_key, channel_id)
     if slice_sizes:
         sent = (operands[0], operands[2], operands[3])
-        received = yield from _permuted(device, position, group_mode, source_target_pairs, sent)
-        return _with_slices(operands[1], received[0], slice_sizes) if received else operands[1]
-    received = yield from _permuted(device, position, group_mode, source_target_pairs, operands)
-    return _as_value(received[0], not result.is_tuple) if received else zeros(result)
+        received = yield from _permute(device, position, group_mode, source_target_pairs, sent)
+        return _copy_slices(operands[1], received[0], slice_sizes) if received else operands[1]
+    received = yield from _permute(device, position, group_mode, source_target_pairs, operands)
+    return _tuple_unless_single(received[0], not result.is_tuple) if received else zeros(result)
 
 
 @kernel("collective-permute-start")
@@ -420,7 +420,7 @@ def collective_permute_start(
         instruction_key=instruction_key,
         result=result.elements[1],
     )
-    source = operands[0] if slice_sizes else _as_value(operands, len(operands) == 1)
+    source = operands[0] if slice_sizes else _tuple_unless_single(operands, len(operands) == 1)
     return source, moved, *(zeros(shape) for shape in result.elements[2:])
 
 

@@ -1,7 +1,7 @@
 """Kernels of opcodes that order, mark or transfer values without changing them.
 
-Values are sent to and received from the host or another device. For the host, the queues in the
-run's options are the other end of the transfer.
+Values are sent to and received from the host or another device. Transfers to and from the host use
+the queues in the run's options.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from hlotool.errors import Violation
 from hlotool.interp.devices import Device, Wait
 from hlotool.interp.kernels.base import Run, kernel, unchanged
-from hlotool.interp.values import Token, Value, checked_argument, owned, zeros
+from hlotool.interp.values import Token, Value, checked_argument, own_arrays, zeros
 from hlotool.opdefs.kinds import Bool, Int
 from hlotool.shapes.shape import Shape
 
@@ -50,14 +50,14 @@ def infeed(token: Value, *, device: Device, result: Shape) -> Value:
     if data.is_tuple and not data.elements:
         return (), Token()
     if not device.queues.infeed:
-        hint = "fill it: RunOptions(queues=HostQueues(infeed=[...]))"
+        hint = "fill the queue with RunOptions(queues=HostQueues(infeed=[...]))"
         raise Violation("R004", "opcode", f"the infeed queue of device {device.number} is empty", hint)
     return checked_argument(device.queues.infeed.popleft(), data, "infeed"), Token()
 
 
 @kernel("outfeed")
 def outfeed(operand: Value, token: Value, *, device: Device, operand_shapes: tuple[Shape, ...]) -> Value:
-    device.queues.outfeed.append(owned(operand, operand_shapes[0]))
+    device.queues.outfeed.append(own_arrays(operand, operand_shapes[0]))
     return Token()
 
 
@@ -111,7 +111,7 @@ def send(
     """Puts the value into the channel without waiting for the receiver."""
     channel = channel_id or 0
     if is_host_transfer:
-        device.queues.sent.setdefault(channel, []).append(owned(operand, operand_shapes[0]))
+        device.queues.sent.setdefault(channel, []).append(own_arrays(operand, operand_shapes[0]))
     else:
         for receiver in _neighbors(device, frontend_attributes)[0]:
             device.mailbox(channel, receiver).append(operand)
@@ -141,8 +141,8 @@ def recv_done(received: Value, *, device: Device, result: Shape) -> Run:
     if arrival.from_host:
         queue = device.queues.received.get(arrival.channel)
         if not queue:
-            hint = f"fill it: RunOptions(queues=HostQueues(received={{{arrival.channel}: [...]}}))"
-            raise Violation("R004", "opcode", f"the host has sent nothing more to device {device.number} over channel {arrival.channel}", hint)
+            hint = f"fill the queue with RunOptions(queues=HostQueues(received={{{arrival.channel}: [...]}}))"
+            raise Violation("R004", "opcode", f"the queue from the host to device {device.number} over channel {arrival.channel} is empty", hint)
         return checked_argument(queue.popleft(), result.elements[0], "recv"), Token()
     if not arrival.has_source:
         return data, Token()

@@ -15,8 +15,8 @@ import numpy as np
 
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
 from hlotool.interp.kernels.base import kernel
-from hlotool.interp.kernels.conversion import converted
-from hlotool.interp.memory_order import apart
+from hlotool.interp.kernels.conversion import convert_values
+from hlotool.interp.memory_order import separate
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.kinds import Dims
 from hlotool.shapes.shape import Shape
@@ -64,7 +64,7 @@ def matrix_form(lhs: Sequence[int], rhs: Sequence[int], lhs_batch: Dims, lhs_con
     >>> matrix_form((2, 3), (5, 3), (), (1,), (), (1,))
     MatrixForm(lhs_order=(0, 1), lhs_sizes=(2, 3), rhs_order=(1, 0), rhs_sizes=(3, 5), sizes=(2, 5))
     """
-    lhs_free, rhs_free = _others(len(lhs), lhs_batch, lhs_contracting), _others(len(rhs), rhs_batch, rhs_contracting)
+    lhs_free, rhs_free = _other_dimensions(len(lhs), lhs_batch, lhs_contracting), _other_dimensions(len(rhs), rhs_batch, rhs_contracting)
     batch = [lhs[k] for k in lhs_batch]
     contracted = prod(lhs[k] for k in lhs_contracting)
     rows, columns = [lhs[k] for k in lhs_free], [rhs[k] for k in rhs_free]
@@ -101,7 +101,7 @@ def dot(
     left, right = lhs.transpose(form.lhs_order).reshape(form.lhs_sizes), rhs.transpose(form.rhs_order).reshape(form.rhs_sizes)
     number = NUMBERS[result.element_type]
     product = matrix_product(left, right, product_type(lhs, rhs, number))
-    return converted(product, number).reshape(form.sizes)
+    return convert_values(product, number).reshape(form.sizes)
 
 
 @kernel("scaled-dot", in_layout=True)
@@ -121,7 +121,7 @@ def scaled_dot(
 
     The scaled operands keep the computation type, since their values may not fit into narrow types.
     """
-    left, right = _scaled(lhs, lhs_scale), _scaled(rhs, rhs_scale)
+    left, right = _scale(lhs, lhs_scale), _scale(rhs, rhs_scale)
     return dot(
         left,
         right,
@@ -133,7 +133,7 @@ def scaled_dot(
     )
 
 
-def _scaled(operand: Array, scale: Array) -> Array:
+def _scale(operand: Array, scale: Array) -> Array:
     """Multiplies each element by the scale of its block; a scalar `scale` means no scaling."""
     wide = operand.astype(number_type(operand).computed)
     if not scale.ndim:
@@ -167,9 +167,9 @@ def ragged_dot(
     groups = list(zip(np.moveaxis(ends - group_sizes, -1, 0), np.moveaxis(ends, -1, 0), strict=True))
     product = partial(dot, lhs_batch_dims=lhs_batch_dims, lhs_contracting_dims=lhs_contracting_dims, result=result)
     if ragged in lhs_batch_dims:
-        kept = _within(lhs, np.zeros_like(ends[..., 0]), ends[..., -1], ragged, lhs_batch_dims)
+        kept = _group_mask(lhs, np.zeros_like(ends[..., 0]), ends[..., -1], ragged, lhs_batch_dims)
         whole = product(lhs, rhs, rhs_batch_dims=rhs_batch_dims, rhs_contracting_dims=rhs_contracting_dims)
-        rows = kept.transpose(*lhs_batch_dims, *_others(lhs.ndim, lhs_batch_dims)).reshape(
+        rows = kept.transpose(*lhs_batch_dims, *_other_dimensions(lhs.ndim, lhs_batch_dims)).reshape(
             [kept.shape[k] for k in lhs_batch_dims] + [1] * (whole.ndim - len(lhs_batch_dims))
         )
         return np.where(rows, whole, whole.dtype.type(0))
@@ -180,22 +180,24 @@ def ragged_dot(
             # Elements outside of all groups must not be multiplied, not even by zero.
             near = slice(max(0, int(low.min(initial=lhs.shape[ragged]))), max(0, int(high.max(initial=0))))
             left, right = (x[(slice(None),) * axis + (near,)] for x, axis in ((lhs, ragged), (rhs, paired)))
-            inside = _within(lhs, low, high, ragged, outer)[(slice(None),) * ragged + (near,)]
+            inside = _group_mask(lhs, low, high, ragged, outer)[(slice(None),) * ragged + (near,)]
             part = np.where(inside, left, lhs.dtype.type(0))
             products.append(product(part, right, rhs_batch_dims=rhs_batch_dims, rhs_contracting_dims=rhs_contracting_dims))
         return np.stack(products)
     axis = rhs_group_dims[0]
     batch, contracted = (tuple(k - (k > axis) for k in dims) for dims in (rhs_batch_dims, rhs_contracting_dims))
-    rows_of = (*lhs_batch_dims, *_others(lhs.ndim, lhs_batch_dims, lhs_contracting_dims))
+    row_dimensions = (*lhs_batch_dims, *_other_dimensions(lhs.ndim, lhs_batch_dims, lhs_contracting_dims))
     output = np.zeros(result.dimensions, NUMBERS[result.element_type].held)
     for group, (low, high) in enumerate(groups):
-        inside = _within(lhs, low, high, ragged, rows_of)
-        rows = inside.transpose(*rows_of, *lhs_contracting_dims).reshape([inside.shape[k] for k in rows_of] + [1] * (output.ndim - len(rows_of)))
+        inside = _group_mask(lhs, low, high, ragged, row_dimensions)
+        rows = inside.transpose(*row_dimensions, *lhs_contracting_dims).reshape(
+            [inside.shape[k] for k in row_dimensions] + [1] * (output.ndim - len(row_dimensions))
+        )
         np.copyto(output, product(lhs, rhs.take(group, axis), rhs_batch_dims=batch, rhs_contracting_dims=contracted), where=rows)
     return output
 
 
-def _within(lhs: Array, low: Array, high: Array, ragged: int, outer: Sequence[int]) -> Array:
+def _group_mask(lhs: Array, low: Array, high: Array, ragged: int, outer: Sequence[int]) -> Array:
     """Returns the mask of a group along the ragged dimension, in the form [1, ..., n, ..., 1].
 
     If the groups differ along the outer dimensions, the mask has these dimensions, too.
@@ -208,7 +210,7 @@ def _within(lhs: Array, low: Array, high: Array, ragged: int, outer: Sequence[in
     return inside.transpose(order).reshape(sizes)
 
 
-def _others(rank: int, *taken: Dims) -> list[int]:
+def _other_dimensions(rank: int, *taken: Dims) -> list[int]:
     return [k for k in range(rank) if not any(k in dims for dims in taken)]
 
 
@@ -218,8 +220,8 @@ def product_type(lhs: Array, rhs: Array, number: NumberType) -> NumberType:
     This is the result type, or the wider of the operands' types if the operands are floats and the
     result is integral.
     """
-    of_operands = max((number_type(lhs), number_type(rhs)), key=lambda t: t.bits)
-    return of_operands if of_operands.kind == "float" and number.element.is_integral else number
+    operand_type = max((number_type(lhs), number_type(rhs)), key=lambda t: t.bits)
+    return operand_type if operand_type.kind == "float" and number.element.is_integral else number
 
 
 def matrix_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
@@ -236,15 +238,15 @@ def matrix_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
 def unrounded_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
     """Like `matrix_product`, but without rounding: the result has the computation type."""
     if number.kind == "pred":
-        return np.asarray(np.matmul(converted(lhs, number).astype(np.float32), converted(rhs, number).astype(np.float32)) > 0)
+        return np.asarray(np.matmul(convert_values(lhs, number).astype(np.float32), convert_values(rhs, number).astype(np.float32)) > 0)
     if number.element.is_integral:
         return _integer_product(lhs, rhs, number)
     # Operands of narrow types are exact in f32, and must not be rounded to the result's type first.
-    left, right = (x if x.dtype == number.computed else converted(x, _computed(number)) for x in (lhs, rhs))
+    left, right = (x if x.dtype == number.computed else convert_values(x, _computation_type(number)) for x in (lhs, rhs))
     # NumPy could multiply bf16 arrays directly, but slowly, and the result would be f32, too.
     result = np.asarray(large_product(left, right) if is_large(left.shape, right.shape) else np.matmul(left, right))
     is_inner = number.kind == "complex" and result.shape[-2:] == (1, 1)
-    return _product_by_parts(left, right) if is_inner and not np.isfinite(result).all() else result
+    return _complex_product(left, right) if is_inner and not np.isfinite(result).all() else result
 
 
 _LARGE = 1 << 20
@@ -263,24 +265,24 @@ def is_large(lhs: Sequence[int], rhs: Sequence[int]) -> bool:
 
 def large_product(lhs: Array, rhs: Array) -> Array:
     """Computes lhs @ rhs for large matrices; copies them only if the library cannot read them."""
-    lhs, rhs = _readable(lhs), _readable(rhs)
-    return np.asarray(np.matmul(lhs, apart(lhs, rhs)))
+    lhs, rhs = _make_readable(lhs), _make_readable(rhs)
+    return np.asarray(np.matmul(lhs, separate(lhs, rhs)))
 
 
-def _readable(x: Array) -> Array:
-    """Returns the matrices; copies them if both their rows and their columns have gaps."""
+def _make_readable(x: Array) -> Array:
+    """Returns the matrices, or copies if both their rows and their columns have gaps."""
     (rows, columns), (outer, inner), size = x.shape[-2:], x.strides[-2:], x.itemsize
     by_rows = inner == size and outer >= columns * size and not outer % size
     by_columns = outer == size and inner >= rows * size and not inner % size
     return x if by_rows or by_columns else np.ascontiguousarray(x)
 
 
-def _product_by_parts(lhs: Array, rhs: Array) -> Array:
+def _complex_product(lhs: Array, rhs: Array) -> Array:
     """Returns the product of complex matrices, computed from their real and imaginary parts.
 
     Each part of the product becomes infinite or NaN independently. XLA:CPU computes inner products
-    in this way. For larger matrices, the library that it uses multiplies the sums by 1 + 0i, as
-    NumPy's does, so that a NaN in one part makes both parts NaN.
+    in this way. For larger matrices, XLA:CPU's library multiplies the sums by 1 + 0i, as NumPy's
+    does, so that a NaN in one part makes both parts NaN.
     """
     result = np.empty((*np.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2]), lhs.shape[-2], rhs.shape[-1]), np.result_type(lhs, rhs))
     result.real = np.matmul(lhs.real, rhs.real) - np.matmul(lhs.imag, rhs.imag)
@@ -288,7 +290,7 @@ def _product_by_parts(lhs: Array, rhs: Array) -> Array:
     return result
 
 
-def _computed(number: NumberType) -> NumberType:
+def _computation_type(number: NumberType) -> NumberType:
     return NUMBERS["f32"] if number.computed == np.float32 else number
 
 
@@ -306,7 +308,7 @@ def _integer_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
         if most >= min(count, _MIN_TERMS):
             return _sum_of_products(left, right, floats, most, number)
     left, right = (x.astype(number.computed, copy=False) for x in (left, right))
-    return _product_by_halves(left, right, number) if number.bits == 32 else np.asarray(np.matmul(left, right))
+    return _half_products(left, right, number) if number.bits == 32 else np.asarray(np.matmul(left, right))
 
 
 def _sum_of_products(left: Array, right: Array, floats: type[np.floating[Any]], most: int, number: NumberType) -> Array:
@@ -323,7 +325,7 @@ def _sum_of_products(left: Array, right: Array, floats: type[np.floating[Any]], 
     return np.asarray(total).astype(number.computed, copy=False)
 
 
-def _product_by_halves(left: Array, right: Array, number: NumberType) -> Array:
+def _half_products(left: Array, right: Array, number: NumberType) -> Array:
     """Returns the product modulo 2^32, computed from the upper and lower 16 bits of elements.
 
     The product of the two upper halves is omitted, since it is a multiple of 2^32.

@@ -58,30 +58,30 @@ def async_start(*operands: Value, calls: Computation, result: Shape) -> Run:
     Otherwise, the computation is run by the async-update that completes the shape, or, if there is
     none, by the async-done. Contexts are not read.
     """
-    value = (yield Invoke(calls, operands)) if _runs(result, calls) else zeros(result.elements[1])
+    value = (yield Invoke(calls, operands)) if _has_run(result, calls) else zeros(result.elements[1])
     return operands, value, *(zeros(shape) for shape in result.elements[2:])
 
 
 @kernel("async-update")
 def async_update(previous: Value, *operands: Value, calls: Computation, operand_shapes: tuple[Shape, ...], result: Shape) -> Run:
     bound = (*previous[0], *operands)
-    if _runs(operand_shapes[0], calls):
+    if _has_run(operand_shapes[0], calls):
         value = previous[1]
     else:
-        value = (yield Invoke(calls, bound)) if _runs(result, calls) else zeros(result.elements[1])
+        value = (yield Invoke(calls, bound)) if _has_run(result, calls) else zeros(result.elements[1])
     return bound, value, *(zeros(shape) for shape in result.elements[2:])
 
 
 @kernel("async-done")
 def async_done(previous: Value, *, calls: Computation, operand_shapes: tuple[Shape, ...]) -> Run:
-    return previous[1] if _runs(operand_shapes[0], calls) else (yield Invoke(calls, previous[0]))
+    return previous[1] if _has_run(operand_shapes[0], calls) else (yield Invoke(calls, previous[0]))
 
 
-def _runs(in_flight: Shape, calls: Computation | None) -> bool:
+def _has_run(in_flight: Shape, calls: Computation | None) -> bool:
     """Returns whether an operation has run by the time it has this shape.
 
-    It runs as soon as the shape contains all of its operands and its result. Raises Violation if
-    the operation has no async-start.
+    An operation runs as soon as its shape contains all operands and the result. Raises Violation if
+    there is no async-start.
     """
     if calls is None:
         raise Violation("R004", "opcode", "the operand is not the value of an asynchronous operation")
@@ -102,7 +102,7 @@ def next_iteration(iterations: int, options: RunOptions) -> int:
             "R005",
             "opcode",
             f"the loop did not end after {iterations} iteration{'s' if iterations != 1 else ''}",
-            "increase max_iterations if the loop should go on",
+            "increase max_iterations if the loop should continue",
         )
     return iterations + 1
 
@@ -118,12 +118,12 @@ def _while_batch(init: Value, *, condition: Computation, body: Computation, opti
     iterations = 0
     while len(active):
         current = with_leaves(result, [leaf[active] for leaf in state])
-        goes_on = yield Invoke(condition, (current,), (len(active),))
-        active = active[goes_on]
+        continues = yield Invoke(condition, (current,), (len(active),))
+        active = active[continues]
         if not len(active):
             break
         iterations = next_iteration(iterations, options)
-        current = with_leaves(result, [leaf[goes_on] for leaf in leaves(current)])
+        current = with_leaves(result, [leaf[continues] for leaf in leaves(current)])
         advanced = yield Invoke(body, (current,), (len(active),))
         for leaf, changed in zip(state, leaves(advanced), strict=True):
             leaf[active] = changed
@@ -159,11 +159,11 @@ def _require_lasting_state(body: Computation) -> None:
     XLA's verifier accepts a body that returns another shape.
     """
     if len(body.parameters) != 1:
-        raise Violation("R004", "body", f"the body '{body.name}' takes {len(body.parameters)} values, not the state alone")
+        raise Violation("R004", "body", f"the body '{body.name}' must take one value, the state, but has {len(body.parameters)} parameters")
     taken, returned = body.parameters[0].shape, body.root.shape
     if not compatible(taken, returned):
         message = f"the body '{body.name}' takes {taken.text_without_layout}, but returns {returned.text_without_layout}"
-        raise Violation("R004", "body", message, "return what the next iteration takes")
+        raise Violation("R004", "body", message, "return a value of the shape that the body takes")
 
 
 def is_same(before: Value, after: Value) -> bool:

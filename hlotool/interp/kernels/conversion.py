@@ -15,13 +15,13 @@ from hlotool.interp.memory_order import memory_order
 from hlotool.opdefs.kinds import Int32
 from hlotool.shapes.shape import Shape
 
-__all__ = ["converted", "round_to_bfloat16", "rounded"]
+__all__ = ["convert_values", "round_to_bfloat16", "round_values"]
 
 
-def converted(array: Array, number: NumberType) -> Array:
+def convert_values(array: Array, number: NumberType) -> Array:
     """Converts values to another element type, in the same way as `convert`.
 
-    >>> converted(np.array([2.9, -1e9, np.nan]), NUMBERS["s8"]).tolist()
+    >>> convert_values(np.array([2.9, -1e9, np.nan]), NUMBERS["s8"]).tolist()
     [2, -128, 0]
     """
     source = number_type(array)
@@ -34,22 +34,22 @@ def converted(array: Array, number: NumberType) -> Array:
         return np.asarray(values != 0)
     if number.element.is_integral:
         if source.kind == "float":
-            return _saturated(values, number)
+            return _saturate(values, number)
         return values.astype(number.computed).astype(number.held, copy=False)
-    if _goes_by_single(source, number):
+    if _converts_via_f32(source, number):
         values = values.astype(np.float32)
     elif values.dtype == np.float64 and number.computed == np.float32 != number.held:
-        values = _rounded_to_odd(values)
-    return rounded(values, number)
+        values = _round_to_odd(values)
+    return round_values(values, number)
 
 
-def rounded(values: Array, number: NumberType) -> Array:
+def round_values(values: Array, number: NumberType) -> Array:
     """Returns computed values in the element type's own NumPy type.
 
     In types without NaN, a NaN of either sign becomes -0. Complex values are returned unchanged if
     the declared type is real; the executor reports them.
 
-    >>> rounded(np.array([np.nan, -np.nan], np.float32), NUMBERS["f4e2m1fn"]).tolist()
+    >>> round_values(np.array([np.nan, -np.nan], np.float32), NUMBERS["f4e2m1fn"]).tolist()
     [-0.0, -0.0]
     """
     if number.element.float_format is not None and number.element.float_format.nonfinite == "none" and values.dtype != number.held:
@@ -84,20 +84,20 @@ def round_to_bfloat16(values: Array, scratch: Array) -> None:
 _UPPER_HALF, _LOWEST_BIT, _BELOW_HALF, _KEPT_BITS = np.uint32(16), np.uint32(1), np.uint32(0x7FFF), np.uint32(0xFFFF_0000)
 
 
-def _goes_by_single(source: NumberType, number: NumberType) -> bool:
+def _converts_via_f32(source: NumberType, number: NumberType) -> bool:
     """Returns whether XLA converts via f32, which rounds twice.
 
-    It does so when it converts doubles to 16-bit floats, and integers to any narrow floats.
+    XLA does so when it converts doubles to 16-bit floats, or integers to any narrow floats.
     """
     if number.kind != "float" or number.computed == number.held:
         return False
     return source.element.is_integral or (source.element.name == "f64" and number.bits == 16)
 
 
-def _rounded_to_odd(values: Array) -> Array:
-    """Rounds doubles to f32 in such a way that rounding to fewer bits later equals rounding once.
+def _round_to_odd(values: Array) -> Array:
+    """Rounds doubles to f32 so that another rounding to fewer bits is the same as rounding once.
 
-    If the doubles were passed to ml_dtypes, it would round twice.
+    For such conversions, ml_dtypes itself rounds twice.
     """
     nearest = values.astype(np.float32)
     inexact = np.isfinite(nearest) & (nearest.astype(np.float64) != values)
@@ -106,13 +106,13 @@ def _rounded_to_odd(values: Array) -> Array:
     return np.where(inexact, (toward_zero.view(np.uint32) | np.uint32(1)).view(np.float32), nearest)
 
 
-def _saturated(values: Array, number: NumberType) -> Array:
+def _saturate(values: Array, number: NumberType) -> Array:
     """Truncates floats toward zero and clamps them to the range of the type; NaN becomes 0.
 
     The behavior of NumPy's own cast depends on the processor.
     """
     if number.bits <= 32:
-        return _limited(values, number)
+        return _clamp(values, number)
     whole = np.trunc(values.astype(np.float64))
     least, most = number.element.minimum, number.element.maximum
     # The first numbers out of range are powers of two, which are exact, unlike the limits of 64-bit
@@ -124,8 +124,8 @@ def _saturated(values: Array, number: NumberType) -> Array:
     return limited.astype(number.held, copy=False)
 
 
-def _limited(values: Array, number: NumberType) -> Array:
-    """Like `_saturated`, but for types whose limits are exact floats.
+def _clamp(values: Array, number: NumberType) -> Array:
+    """Like `_saturate`, but for types whose limits are exact floats.
 
     The values are clamped as doubles, or as f32 if they are f32 and the integers have at most 16
     bits.
@@ -141,7 +141,7 @@ def _limited(values: Array, number: NumberType) -> Array:
 
 @kernel("convert", batch="same")
 def convert(operand: Array, *, result: Shape) -> Array:
-    return converted(operand, NUMBERS[result.element_type])
+    return convert_values(operand, NUMBERS[result.element_type])
 
 
 def _same_width_batch(operand: Array, *, result: Shape) -> Array:
@@ -190,7 +190,7 @@ def reduce_precision(operand: Array, *, exponent_bits: Int32, mantissa_bits: Int
     if mantissa_bits < form.mantissa_bits:
         dropped = bits.dtype.type(form.mantissa_bits - mantissa_bits)
         half = (one << (dropped - one)) - one
-        # A carry into the exponent is correct: it gives the next power of two.
+        # A carry into the exponent is correct: the result is the next power of two.
         rounded_bits = (rounded_bits + half + ((rounded_bits >> dropped) & one)) & ~((one << dropped) - one)
     if exponent_bits < form.exponent_bits:
         magnitude = bits.dtype.type((1 << (number.bits - 1)) - 1)
@@ -214,4 +214,4 @@ def stochastic_convert(operand: Array, random: Array, *, result: Shape) -> Array
     scale = float(2 ** number_type(random).bits)
     # Multiplication by a power of two is exact, and so is the comparison.
     away = random.astype(np.float64) < (np.abs(values) - whole) * scale
-    return _saturated(np.copysign(whole + away, values), NUMBERS[result.element_type])
+    return _saturate(np.copysign(whole + away, values), NUMBERS[result.element_type])

@@ -1,7 +1,7 @@
 """The kernel of convolutions.
 
-It brings all convolutions into one form, and computes them in a way that suits the types and sizes.
-The form is `out[g, n, o, c] = sum over taps t and features f of images[g, n, o * stride + t *
+It converts all convolutions to one form, and selects a method that suits their types and sizes. The
+form is `out[g, n, o, c] = sum over taps t and features f of images[g, n, o * stride + t *
 dilation - padding, f] * kernels[t, g, f, c]` for positions o. Groups of features and groups of the
 batch both become the dimension g.
 """
@@ -17,8 +17,8 @@ from hlotool.errors import Violation
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.kernels.base import kernel
 from hlotool.interp.kernels.contraction import product_type, unrounded_product
-from hlotool.interp.kernels.conversion import converted
-from hlotool.interp.kernels.window_products import Convolution, reads_anywhere
+from hlotool.interp.kernels.conversion import convert_values
+from hlotool.interp.kernels.window_products import Convolution, is_layout_independent
 from hlotool.interp.values import Value
 from hlotool.interp.windows import taps
 from hlotool.ir.model import Instruction
@@ -41,7 +41,9 @@ def _depends_on_memory(x: Instruction) -> bool:
     features, batches = x.attributes.get("feature_group_count", 1), x.attributes.get("batch_group_count", 1)
     try:
         positions, taps = [result[k] for k in labels.output_spatial], [rhs[k] for k in labels.kernel_spatial]
-        return not reads_anywhere(positions, taps, lhs[labels.input_batch] // batches, rhs[labels.kernel_output_feature] // (features * batches))
+        return not is_layout_independent(
+            positions, taps, lhs[labels.input_batch] // batches, rhs[labels.kernel_output_feature] // (features * batches)
+        )
     except (IndexError, ZeroDivisionError):
         # The kernel reports the error.
         return True
@@ -64,31 +66,31 @@ def convolution(
     The convolution kind, which selects a routine in a GPU library, has no effect here or on
     XLA:CPU.
     """
-    rhs = _whole_kernel(rhs, others, sparsity_config)
+    rhs = _dense_kernel(rhs, others, sparsity_config)
     if lhs.shape[dim_labels.input_feature] != rhs.shape[dim_labels.kernel_input_feature] * feature_group_count:
         raise Violation("R001", "operand 1", "the positions of the elements of the sparse kernel are missing", _SPARSE_HINT)
     number = product_type(lhs, rhs, NUMBERS[result.element_type])
     is_float = number.kind == "float"
     if is_float:
         # Narrow floats are exact in f32, and must not be rounded to the result's type first.
-        lhs, rhs = (x if x.dtype == number.computed else converted(x, NUMBERS["f32" if number.bits < 64 else "f64"]) for x in (lhs, rhs))
-    images = _grouped_images(lhs, dim_labels, feature_group_count, batch_group_count)
-    kernels = _grouped_kernels(rhs, dim_labels, feature_group_count * batch_group_count, window)
+        lhs, rhs = (x if x.dtype == number.computed else convert_values(x, NUMBERS["f32" if number.bits < 64 else "f64"]) for x in (lhs, rhs))
+    images = _group_images(lhs, dim_labels, feature_group_count, batch_group_count)
+    kernels = _group_kernels(rhs, dim_labels, feature_group_count * batch_group_count, window)
     output = np.empty(result.dimensions, number.computed)
-    out = _grouped_result(output, dim_labels, feature_group_count * batch_group_count)
+    out = _group_result(output, dim_labels, feature_group_count * batch_group_count)
     # `Convolution` stores padding as zeros and multiplies them; infinite elements of kernels would
     # turn these zeros into NaN.
     if is_float and np.isfinite(kernels).all() and not _has_wide_gaps(images, kernels, out, window):
         Convolution(images, kernels, out, window).fill()
     else:
-        _sum_of_shifted(images, kernels, out, window, number)
-    return converted(output.astype(number.held, copy=False), NUMBERS[result.element_type])
+        _sum_tap_products(images, kernels, out, window, number)
+    return convert_values(output.astype(number.held, copy=False), NUMBERS[result.element_type])
 
 
-_SPARSE_HINT = "write convolution(input, (kernel, positions)), or sparsity_config={rhs={... idx=N}} where operand N has the positions"
+_SPARSE_HINT = "write convolution(input, (kernel, positions)), or sparsity_config={rhs={... idx=N}} where operand N contains the positions"
 
 
-def _whole_kernel(rhs: Value, others: Sequence[Array], config: SparsityConfig | None) -> Array:
+def _dense_kernel(rhs: Value, others: Sequence[Array], config: SparsityConfig | None) -> Array:
     """Returns the kernel, with its zeros filled in if it is sparse.
 
     A sparse kernel stores only one element of each block, and the position of this element in the
@@ -107,7 +109,9 @@ def _whole_kernel(rhs: Value, others: Sequence[Array], config: SparsityConfig | 
         raise Violation("R001", "operand 1", message, _SPARSE_HINT)
     size, axis = sparsity.sparsity[1], sparsity.dimension
     if positions.size and not 0 <= int(positions.min()) <= int(positions.max()) < size:
-        raise Violation("R004", "operand 1", f"the positions {int(positions.min())} to {int(positions.max())} are not all in blocks of size {size}")
+        raise Violation(
+            "R004", "operand 1", f"positions in a block must be in the range 0 to {size - 1}, got {int(positions.min())} to {int(positions.max())}"
+        )
     blocks = np.zeros((*rhs.shape, size), rhs.dtype)
     np.put_along_axis(blocks, positions[..., None].astype(np.int64), rhs[..., None], -1)
     return np.moveaxis(blocks, -1, axis + 1).reshape(*rhs.shape[:axis], rhs.shape[axis] * size, *rhs.shape[axis + 1 :])
@@ -122,7 +126,7 @@ def _has_wide_gaps(images: Array, kernels: Array, out: Array, window: Window) ->
     )
 
 
-def _sum_of_shifted(images: Array, kernels: Array, out: Array, window: Window, number: NumberType) -> None:
+def _sum_tap_products(images: Array, kernels: Array, out: Array, window: Window, number: NumberType) -> None:
     """Computes a convolution of any types as a sum of matrix products, one per tap of the window.
 
     Padding is not read.
@@ -139,7 +143,7 @@ def _sum_of_shifted(images: Array, kernels: Array, out: Array, window: Window, n
             out[targets] += unrounded_product(rows, columns, number).reshape(*elements.shape[:-1], outputs)
 
 
-def _grouped_images(lhs: Array, labels: DimLabels, feature_groups: int, batch_groups: int) -> Array:
+def _group_images(lhs: Array, labels: DimLabels, feature_groups: int, batch_groups: int) -> Array:
     """Returns the input as [group, batch, spatial..., feature].
 
     Each group has a part of the features or of the batch.
@@ -151,7 +155,7 @@ def _grouped_images(lhs: Array, labels: DimLabels, feature_groups: int, batch_gr
     return images.reshape(batch_groups, batch // batch_groups, *spatial, features)
 
 
-def _grouped_kernels(rhs: Array, labels: DimLabels, groups: int, window: Window) -> Array:
+def _group_kernels(rhs: Array, labels: DimLabels, groups: int, window: Window) -> Array:
     """Returns the kernel as [tap..., group, input feature, output feature].
 
     Dimensions with window reversal are reversed.
@@ -162,7 +166,7 @@ def _grouped_kernels(rhs: Array, labels: DimLabels, groups: int, window: Window)
     return np.moveaxis(kernels.reshape(*spatial, features, groups, outputs // groups), -2, -3)
 
 
-def _grouped_result(output: Array, labels: DimLabels, groups: int) -> Array:
+def _group_result(output: Array, labels: DimLabels, groups: int) -> Array:
     """Returns a view of the result as [group, batch, spatial..., feature].
 
     Each group is a block of the result's features.

@@ -41,7 +41,7 @@ def custom_call(
             return split(operands, placements, call, device)
         return (yield from join(operands, placements, call, device, instruction_key))
     try:
-        value = handler(*_read_only(operands), **target.keywords)
+        value = handler(*_read_only_views(operands), **target.keywords)
     except Violation:
         raise
     except Exception as error:
@@ -50,12 +50,15 @@ def custom_call(
     if result.element_type == "token":
         return Token()
     try:
-        return checked_argument(value, result, f"the result of {call.target}")
+        return checked_argument(value, result, "result")
     except Violation as violation:
-        raise Violation("R004", "custom_call_target", f"the handler's value does not fit: {violation.message}", violation.hint) from None
+        wanted = result.text_without_layout
+        problem = violation.message.removeprefix(f"'result' takes {wanted}, ")
+        message = f"the handler of '{call.target}' must return {wanted}: {problem}"
+        raise Violation("R004", "custom_call_target", message, violation.hint) from None
 
 
-def _read_only(operands: tuple[Value, ...]) -> list[Value]:
+def _read_only_views(operands: tuple[Value, ...]) -> list[Value]:
     """Returns read-only views of the operands, since they may be in use elsewhere."""
     views = []
     for operand in operands:

@@ -17,7 +17,7 @@ from hlotool.interp import functions as f
 from hlotool.interp.bits import total_order_keys
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
 from hlotool.interp.kernels.base import kernel
-from hlotool.interp.kernels.conversion import rounded
+from hlotool.interp.kernels.conversion import round_values
 from hlotool.interp.special import erf
 from hlotool.opdefs.kinds import ComparisonDirection, ComparisonType
 from hlotool.record import Record
@@ -33,7 +33,7 @@ class Elementwise(Record):
 
     A function is None if HLO does not define the opcode for that kind. Functions work on arrays of
     the computation type; the result is rounded or wrapped to its element type afterwards. If
-    `exact` is true, operands of the element type give a result that is a number of this type, so
+    `exact` is true, the result for operands of the element type is also a number of that type, so
     that rounding may be skipped. If `by_width` is true, the function for integers takes the width
     of the element type as `bits`. `halves` is the function for f16, and for 8-bit floats that are
     computed as f16, if XLA:CPU rounds to f16 after each step.
@@ -48,7 +48,7 @@ class Elementwise(Record):
     by_width: bool = False
     halves: Function | None = None
 
-    def of_kind(self, number: NumberType) -> Function:
+    def function_for(self, number: NumberType) -> Function:
         if self.halves is not None and (number.element.name == "f16" or _computed_as_halves(number)):
             return self.halves
         function = {"pred": self.preds, "float": self.floats, "complex": self.complexes}.get(number.kind, self.integers)
@@ -57,7 +57,7 @@ class Elementwise(Record):
         return partial(function, bits=number.bits) if self.by_width else function
 
 
-def _of_any(opcode: str, function: Function, **rest: Any) -> Elementwise:
+def _arithmetic(opcode: str, function: Function, **rest: Any) -> Elementwise:
     """Returns a row with one function for floats, complex numbers and integers."""
     return Elementwise(opcode, function, function, function, **rest)
 
@@ -82,14 +82,14 @@ ELEMENTWISE: tuple[Elementwise, ...] = (
     Elementwise("count-leading-zeros", integers=f.count_leading_zeros, by_width=True),
     Elementwise("erf", erf),
     _analytic("exponential", np.exp),
-    Elementwise("exponential-minus-one", np.expm1, f.complex_exponential_minus_one, halves=f.exponential_minus_one_of_halves),
+    Elementwise("exponential-minus-one", np.expm1, f.complex_exponential_minus_one, halves=f.half_exponential_minus_one),
     Elementwise("floor", np.floor, exact=True),
     Elementwise("imag", f.imaginary_zero, np.imag, exact=True),
     Elementwise("is-finite", np.isfinite, exact=True),
     _analytic("log", np.log),
     Elementwise("log-plus-one", np.log1p, f.complex_log_plus_one),
-    Elementwise("logistic", f.logistic, f.complex_logistic, halves=f.logistic_of_halves),
-    _of_any("negate", np.negative, exact=True),
+    Elementwise("logistic", f.logistic, f.complex_logistic, halves=f.half_logistic),
+    _arithmetic("negate", np.negative, exact=True),
     Elementwise("not", integers=np.invert, preds=np.logical_not),
     Elementwise("popcnt", integers=f.population_count, by_width=True),
     Elementwise("real", np.positive, np.real, exact=True),
@@ -103,7 +103,7 @@ ELEMENTWISE: tuple[Elementwise, ...] = (
     _analytic("tan", np.tan),
     _analytic("tanh", np.tanh),
     # Two operands.
-    _of_any("add", np.add, preds=np.logical_or),
+    _arithmetic("add", np.add, preds=np.logical_or),
     Elementwise("and", integers=np.bitwise_and, preds=np.logical_and),
     Elementwise("atan2", np.arctan2, f.complex_atan2),
     Elementwise("complex", f.complex_pair),
@@ -111,14 +111,14 @@ ELEMENTWISE: tuple[Elementwise, ...] = (
     Elementwise("maximum", f.maximum_floats, None, np.maximum, np.logical_or, exact=True),
     Elementwise("minimum", f.minimum_floats, None, np.minimum, np.logical_and, exact=True),
     Elementwise("mulhi", integers=f.multiply_high, by_width=True),
-    _of_any("multiply", np.multiply, preds=np.logical_and),
+    _arithmetic("multiply", np.multiply, preds=np.logical_and),
     Elementwise("or", integers=np.bitwise_or, preds=np.logical_or),
     Elementwise("power", f.power_floats, f.complex_power, f.power_integers),
     Elementwise("remainder", np.fmod, None, f.remainder_integers),
     Elementwise("shift-left", integers=f.shift_left, by_width=True),
     Elementwise("shift-right-arithmetic", integers=f.shift_right_arithmetic, by_width=True),
     Elementwise("shift-right-logical", integers=f.shift_right_logical, by_width=True),
-    _of_any("subtract", np.subtract),
+    _arithmetic("subtract", np.subtract),
     Elementwise("xor", integers=np.bitwise_xor, preds=np.logical_xor),
 )
 """One row for each opcode that computes elements from elements of a single operand type."""
@@ -139,20 +139,20 @@ def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
     direct = _DIRECT.get((row.opcode, first))
     if direct is not None and operands[-1].dtype is first:
         values = np.asarray(direct(*operands))
-        return values if values.dtype is held else rounded(values, NUMBERS[result.element_type])
+        return values if values.dtype is held else round_values(values, NUMBERS[result.element_type])
     number = number_type(operands[0])
     for operand in operands[1:]:
         # The parser, like XLA, accepts floats of different types; they are computed in the wider
         # type.
         if operand.dtype != number.held and number_type(operand).bits > number.bits:
             number = number_type(operand)
-    function = row.of_kind(number)
+    function = row.function_for(number)
     if number.computed is number.held is first:
         _DIRECT[row.opcode, first] = function
     values = np.asarray(function(*(operand.astype(number.computed, copy=False) for operand in operands)))
     if not row.exact and _computed_as_halves(number):
         values = values.astype(np.float16)
-    return rounded(values, NUMBERS[result.element_type])
+    return round_values(values, NUMBERS[result.element_type])
 
 
 _DIRECT: dict[tuple[str, np.dtype[Any]], Function] = {}
@@ -186,7 +186,7 @@ COMPARISONS: dict[str, Function] = {
 """Comparison functions by the direction of a compare."""
 
 
-def _as_compared(array: Array, type: str | None) -> Array:
+def _comparison_keys(array: Array, type: str | None) -> Array:
     return total_order_keys(array) if type == "TOTALORDER" else array.astype(number_type(array).computed, copy=False)
 
 
@@ -198,7 +198,7 @@ def compare(lhs: Array, rhs: Array, *, direction: ComparisonDirection, type: Com
     """
     if number_type(lhs).kind == "complex" and direction not in ("EQ", "NE"):
         raise Violation("R004", "direction", "complex numbers have no order; compare them with EQ or NE")
-    return np.asarray(COMPARISONS[direction](_as_compared(lhs, type), _as_compared(rhs, type)))
+    return np.asarray(COMPARISONS[direction](_comparison_keys(lhs, type), _comparison_keys(rhs, type)))
 
 
 @kernel("select", batch="same")

@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.kernels.base import kernel
-from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.conversion import convert_values
 from hlotool.opdefs.kinds import Dims, Int
 from hlotool.shapes.shape import Shape
 
@@ -40,7 +40,7 @@ def dynamic_update_slice(operand: Array, update: Array, *indices: Array, result:
     starts = _starts(indices, update.shape, operand.shape)
     updated = operand if can_alias else np.array(operand)
     target = tuple([slice(start, start + size) for start, size in zip(starts, update.shape, strict=True)])
-    updated[target] = converted(update, NUMBERS[result.element_type])
+    updated[target] = convert_values(update, NUMBERS[result.element_type])
     return updated
 
 
@@ -108,20 +108,20 @@ def gather(
     else:
         starts = starts_of(vectors, start_index_map, operand_batching_dims, start_indices_batching_dims, index_vector_dim, rank)
         indexed = sorted((*start_index_map, *operand_batching_dims))
-        gathered = _slices_at([starts[k] for k in indexed], indexed, operand, sizes, window)
+        gathered = _gather_slices([starts[k] for k in indexed], indexed, operand, sizes, window)
     return gathered if offset_dims == tuple(range(batch, gathered.ndim)) else np.moveaxis(gathered, range(batch, gathered.ndim), offset_dims)
 
 
-def _slices_at(starts: Sequence[Array], indexed: Sequence[int], operand: Array, sizes: Dims, window: Sequence[int]) -> Array:
+def _gather_slices(starts: Sequence[Array], indexed: Sequence[int], operand: Array, sizes: Dims, window: Sequence[int]) -> Array:
     """Returns slices that start at these indices, in the form [batch..., window...].
 
-    `starts` has the indices for the dimensions in `indexed`; they are clamped. In all other
-    dimensions, slices start at 0.
+    `starts` contains the start indices for the dimensions in `indexed`, which are clamped here. In
+    all other dimensions, slices start at 0.
     """
     index = tuple([np.clip(start, 0, operand.shape[k] - sizes[k]) for start, k in zip(starts, indexed, strict=True)])
     is_whole = all(sizes[k] == (1 if k == 0 else limit) for k, limit in enumerate(operand.shape))
     if list(indexed) == [0] and is_whole and operand.flags.c_contiguous:
-        # The fastest way for rows, but it would copy an operand that is not contiguous.
+        # `take` is the fastest function for rows, but it copies operands that are not contiguous.
         rows = np.asarray(operand.take(index[0], 0))
         result_shape = (*index[0].shape, *(sizes[k] for k in window))
         # Return an array, not a view of one, so that other kernels can overwrite and return it.

@@ -56,7 +56,7 @@ _TRANSPOSES: dict[str, Callable[[Array], Array]] = {
 def triangular_solve(a: Array, b: Array, *, left_side: Bool, lower: Bool, unit_diagonal: Bool, transpose_a: TransposeOption) -> Array:
     """Solves the system by substitution, reading one triangle.
 
-    Singular systems give infinities and NaNs, as a result of divisions by zero.
+    Solutions of singular systems contain infinities and NaNs, because of divisions by zero.
     """
     number = number_type(a)
     matrix = _TRANSPOSES[transpose_a](a.astype(number.computed, copy=False))

@@ -29,7 +29,7 @@ def sort(*operands: Array, dimensions: SingleDim, to_apply: Computation) -> Run:
     if keys is not None:
         order = np.argsort(keys, axis=-1, kind="stable")
     else:
-        order = yield from _merge_sorted(to_apply, rows)
+        order = yield from _merge_sort(to_apply, rows)
     ordered = tuple(np.moveaxis(np.take_along_axis(row, order, axis=-1), -1, axis) for row in rows)
     return ordered if len(ordered) > 1 else ordered[0]
 
@@ -49,7 +49,7 @@ def _keys(comparator: Computation, rows: Sequence[Array]) -> Run:
     ((first, second),) = pairs
     if first // 2 != second // 2 or first == second:
         return None
-    values = yield from _evaluated(comparator, root.operands[0], rows)
+    values = yield from _evaluate(comparator, root.operands[0], rows)
     number = number_type(values)
     if number.kind == "complex":
         return None
@@ -61,7 +61,7 @@ def _keys(comparator: Computation, rows: Sequence[Array]) -> Run:
         if number.kind == "float" and np.isnan(keys).any():
             return None
     descends = (root.attributes["direction"] == "GT") != (first > second)
-    return _reversed(keys) if descends else keys
+    return _reverse(keys) if descends else keys
 
 
 def _paired_parameters(left: Instruction, right: Instruction) -> set[tuple[int, int]] | None:
@@ -79,17 +79,17 @@ def _paired_parameters(left: Instruction, right: Instruction) -> set[tuple[int, 
         seen.add((a, b))
         if a.parameter_number is not None and b.parameter_number is not None:
             pairs.add((a.parameter_number, b.parameter_number))
-        elif _without_operands(a) != _without_operands(b) or len(a.operands) != len(b.operands):
+        elif _own_properties(a) != _own_properties(b) or len(a.operands) != len(b.operands):
             return None
         stack.extend(zip(a.operands, b.operands, strict=True))
     return pairs
 
 
-def _without_operands(x: Instruction) -> tuple[object, ...]:
+def _own_properties(x: Instruction) -> tuple[object, ...]:
     return x.op, x.attributes, x.immediate, x.shape, x.called
 
 
-def _evaluated(comparator: Computation, key: Instruction, rows: Sequence[Array]) -> Run:
+def _evaluate(comparator: Computation, key: Instruction, rows: Sequence[Array]) -> Run:
     """Returns the values of one of the comparator's instructions for all elements.
 
     Each element is passed as both members of a pair.
@@ -99,12 +99,12 @@ def _evaluated(comparator: Computation, key: Instruction, rows: Sequence[Array])
     return (yield Invoke(comparator, tuple(row for row in rows for _ in range(2)), rows[0].shape, root=key))
 
 
-def _reversed(keys: Array) -> Array:
+def _reverse(keys: Array) -> Array:
     """Returns keys for the opposite order; equal keys remain equal."""
     return np.asarray(np.negative(keys) if keys.dtype.kind == "f" else np.invert(keys))
 
 
-def _merge_sorted(comparator: Computation, rows: Sequence[Array]) -> Run:
+def _merge_sort(comparator: Computation, rows: Sequence[Array]) -> Run:
     """Returns the order of each row, found by merging runs that double in length.
 
     Bisection finds the position of each element in the other run.
@@ -125,12 +125,12 @@ def _merge_sorted(comparator: Computation, rows: Sequence[Array]) -> Run:
         while (low < high).any():
             middle = (low + high) // 2
             rivals = [np.take_along_axis(row, np.minimum(middle, count - 1), axis=-1) for row in sorted_rows]
-            pairs = [pair for own, rival in zip(sorted_rows, rivals, strict=True) for pair in _ordered(is_left, own, rival)]
+            pairs = [pair for own, rival in zip(sorted_rows, rivals, strict=True) for pair in _comparator_arguments(is_left, own, rival)]
             before = yield Invoke(comparator, tuple(pairs), shape)
             # Equal elements of the left run stay before those of the right run.
-            goes_up = (before == is_left) & (low < high)
-            high = np.where(goes_up | (low >= high), high, middle)
-            low = np.where(goes_up, middle + 1, low)
+            moves_up = (before == is_left) & (low < high)
+            high = np.where(moves_up | (low >= high), high, middle)
+            low = np.where(moves_up, middle + 1, low)
         target = position % length + (run // 2) * 2 * length + (low - start)
         # Sort by target instead of writing to targets: a comparator that is not an order may send
         # two elements to the same position.
@@ -139,7 +139,7 @@ def _merge_sorted(comparator: Computation, rows: Sequence[Array]) -> Run:
     return order
 
 
-def _ordered(is_left: Array, own: Array, rival: Array) -> tuple[Array, Array]:
+def _comparator_arguments(is_left: Array, own: Array, rival: Array) -> tuple[Array, Array]:
     """Returns the arguments of the comparator.
 
     For elements of the left run, the comparator decides whether the rival comes before the element;
@@ -156,5 +156,5 @@ def topk(operand: Array, *, k: Int, largest: Bool) -> Value:
     order.
     """
     keys = total_order_keys(operand)
-    order = np.argsort(_reversed(keys) if largest else keys, axis=-1, kind="stable")[..., :k]
+    order = np.argsort(_reverse(keys) if largest else keys, axis=-1, kind="stable")[..., :k]
     return np.take_along_axis(operand, order, axis=-1), order.astype(np.int32)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hlotool.analysis.simplify import identity_of
-from hlotool.interp.array_reductions import BLOCK, reduced_along
+from hlotool.interp.array_reductions import BLOCK, reduce_along
 from hlotool.interp.dtypes import Array, NumberType, number_type
 from hlotool.interp.monoids import Monoid, sign_keys
 from hlotool.interp.windows import taps
@@ -23,7 +23,7 @@ from hlotool.record import replace
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.values import WindowDimension
 
-__all__ = ["pooled", "pooled_in_order"]
+__all__ = ["reduce_windows", "reduce_windows_in_order"]
 
 _FEW_TAPS = 16
 """Maximum length of windows whose elements are combined one after the other.
@@ -36,7 +36,7 @@ _LONG_ROW, _SHORT_COLUMN = 256, 64
 _EXACT_SUMS = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
 
 
-def pooled(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimension], sizes: Sequence[int]) -> Array | None:
+def reduce_windows(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimension], sizes: Sequence[int]) -> Array | None:
     """Returns the reductions of windows, each of which includes init once.
 
     Returns None if the order of elements matters, or if the windows are unusual or wrong. Sums of
@@ -47,7 +47,7 @@ def pooled(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimensi
     >>> import hlotool
     >>> text = "f { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = add(a, b) } ENTRY e { ROOT p = s32[] parameter(0) }"
     >>> monoid = monoid_of(hlotool.parse(text).computations[0])
-    >>> pooled(monoid, np.array([1, 2, 3, 4]), np.array(10), [WindowDimension(2, stride=2)], [2])
+    >>> reduce_windows(monoid, np.array([1, 2, 3, 4]), np.array(10), [WindowDimension(2, stride=2)], [2])
     array([13, 17])
     """
     number = number_type(x)
@@ -56,14 +56,14 @@ def pooled(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimensi
     if order_matters or not x.size or 0 in sizes or not len(window) == len(sizes) == x.ndim:
         return None
     ufunc, fill = monoid.ufunc(number), _identity(monoid, number)
-    result = _pooled(ufunc, x, init, fill, window, sizes, number)
+    result = _reduce_windows(ufunc, x, init, fill, window, sizes, number)
     if result is not None and monoid.may_have_wrong_zeros(result, x, init):
         # The smallest or largest integer would be useless as the result for an empty window, but
         # all results include init.
         keys = sign_keys(x)
         limits = np.iinfo(keys.dtype)
         least = np.array(limits.min if fill < 0 else limits.max, keys.dtype)
-        signs = _pooled(ufunc, keys, sign_keys(init), least, window, sizes, number_type(keys))
+        signs = _reduce_windows(ufunc, keys, sign_keys(init), least, window, sizes, number_type(keys))
         result = monoid.with_signs(result, signs) if signs is not None else None
     return result
 
@@ -74,7 +74,7 @@ def _identity(monoid: Monoid, number: NumberType) -> Array:
     return np.array(complex(-0.0, -0.0) if number.kind == "complex" else identity, number.computed)
 
 
-def _pooled(
+def _reduce_windows(
     ufunc: Any, x: Array, init: Array, fill: Array, window: Sequence[WindowDimension], sizes: Sequence[int], number: NumberType
 ) -> Array | None:
     slides = [k for k, w in enumerate(window) if not _is_still(w)]
@@ -114,7 +114,7 @@ def _blocks(x: Array, window: Sequence[WindowDimension], sizes: Sequence[int], s
     return product(*([slice(low, min(low + step, size)) for low in range(0, size, step)] for step, size in zip(steps, sizes, strict=True)))
 
 
-def pooled_in_order(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimension], sizes: Sequence[int]) -> Array:
+def reduce_windows_in_order(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimension], sizes: Sequence[int]) -> Array:
     """Reduces windows of narrow floats in row-major order, rounding after each element."""
     number = number_type(x)
     ufunc, result = monoid.ufunc(number), np.empty(sizes, number.held)
@@ -149,7 +149,7 @@ def _elements(block: Sequence[slice], slides: Sequence[int]) -> tuple[slice, ...
 def _strip(window: WindowDimension, where: slice) -> WindowDimension:
     """Returns the windows of a range of consecutive results.
 
-    They slide over all elements, but begin later.
+    The windows slide over all elements, but begin later.
     """
     if _is_still(window):
         return window
@@ -163,36 +163,36 @@ def _step(ufunc: Any, dtype: np.dtype[Any], fill: Array, window: WindowDimension
     """Returns a fast function that reduces windows along the first dimension, or None."""
     if window.size <= _FEW_TAPS and not (window.size > _FEW_TAPS // 4 and _accumulates(ufunc, dtype, window, size, base)):
         positions = [(targets, elements) for _, targets, elements in taps(window, size, base)]
-        return partial(_by_taps, ufunc, positions, size, fill)
+        return partial(_combine_taps, ufunc, positions, size, fill)
     if window.window_dilation != 1 or window.base_dilation != 1:
         return None
     if _accumulates(ufunc, dtype, window, size, base):
-        return partial(_accumulated, ufunc, window, size, fill)
+        return partial(_accumulate, ufunc, window, size, fill)
     if window.stride == window.size and not window.padding_low and size * window.size <= base:
-        return partial(_by_reshaping, ufunc, window, size)
+        return partial(_reduce_reshaped, ufunc, window, size)
     if (size - 1) * window.stride + window.size <= _MAX_PADDING * base:
-        return partial(_by_doubling, ufunc, window, size, fill)
+        return partial(_compose_spans, ufunc, window, size, fill)
     return None
 
 
 def _accumulates(ufunc: Any, dtype: np.dtype[Any], window: WindowDimension, size: int, base: int) -> bool:
-    """Returns whether a running reduction gives the results of windows, and can be exact.
+    """Returns whether a running reduction contains the results of windows accurately.
 
     All windows must start at or before the first element, or end at or after the last element.
     """
     if window.window_dilation != 1 or window.base_dilation != 1 or window.stride != 1:
         return False
-    reaches = _begins_first(window, size) or _begins_first(_reversed(window, size, base), size)
+    reaches = _begins_early(window, size) or _begins_early(_reverse_window(window, size, base), size)
     return reaches and not (ufunc is np.add and dtype in _EXACT_SUMS.values())
 
 
-def _by_taps(ufunc: Any, positions: list[tuple[slice, slice]], size: int, fill: Array, x: Array) -> Array:
+def _combine_taps(ufunc: Any, positions: list[tuple[slice, slice]], size: int, fill: Array, x: Array) -> Array:
     """Combines the taps of the window one after the other.
 
     Taps that are within the array for all windows come first.
     """
-    everywhere = slice(0, size, 1)
-    whole = [x[elements] for targets, elements in positions if targets == everywhere]
+    whole_range = slice(0, size, 1)
+    whole = [x[elements] for targets, elements in positions if targets == whole_range]
     if len(whole) > 1:
         result = np.asarray(ufunc(whole[0], whole[1]))
     elif whole:
@@ -202,26 +202,26 @@ def _by_taps(ufunc: Any, positions: list[tuple[slice, slice]], size: int, fill: 
     for part in whole[2:]:
         ufunc(result, part, out=result)
     for targets, elements in positions:
-        if targets != everywhere:
+        if targets != whole_range:
             ufunc(result[targets], x[elements], out=result[targets])
     return result
 
 
-def _begins_first(window: WindowDimension, size: int) -> bool:
+def _begins_early(window: WindowDimension, size: int) -> bool:
     """Returns whether no window begins after the first element."""
     return window.padding_low >= (size - 1) * window.stride
 
 
-def _reversed(window: WindowDimension, size: int, base: int) -> WindowDimension:
+def _reverse_window(window: WindowDimension, size: int, base: int) -> WindowDimension:
     """Returns the same windows, counted from the last element."""
     return replace(window, padding_low=(size - 1) * window.stride + window.size - base - window.padding_low)
 
 
-def _accumulated(ufunc: Any, window: WindowDimension, size: int, fill: Array, x: Array) -> Array:
+def _accumulate(ufunc: Any, window: WindowDimension, size: int, fill: Array, x: Array) -> Array:
     """Returns the results of windows as parts of a running reduction, forward or in reverse."""
-    if not _begins_first(window, size):
-        return _accumulated(ufunc, _reversed(window, size, len(x)), size, fill, x[::-1])[::-1]
-    running = _running(ufunc, x)
+    if not _begins_early(window, size):
+        return _accumulate(ufunc, _reverse_window(window, size, len(x)), size, fill, x[::-1])[::-1]
+    running = _running_reduction(ufunc, x)
     first = window.size - window.padding_low
     empty = min(max(1 - first, 0), size)
     growing = min(max(len(x) - first + 1, empty), size)
@@ -232,7 +232,7 @@ def _accumulated(ufunc: Any, window: WindowDimension, size: int, fill: Array, x:
     return result
 
 
-def _running(ufunc: Any, x: Array) -> Array:
+def _running_reduction(ufunc: Any, x: Array) -> Array:
     """Returns the running reduction along the first dimension."""
     dtype = _EXACT_SUMS.get(x.dtype.kind, x.dtype) if ufunc is np.add else x.dtype
     if x[0].size < _LONG_ROW or (len(x) > _SHORT_COLUMN and abs(x.strides[0]) < abs(x.strides[-1])):
@@ -245,12 +245,12 @@ def _running(ufunc: Any, x: Array) -> Array:
     return running
 
 
-def _by_reshaping(ufunc: Any, window: WindowDimension, size: int, x: Array) -> Array:
+def _reduce_reshaped(ufunc: Any, window: WindowDimension, size: int, x: Array) -> Array:
     """Reduces adjacent windows as the rows of an array."""
-    return reduced_along(ufunc, x[: size * window.size].reshape(size, window.size, *x.shape[1:]), (1,), x.dtype)
+    return reduce_along(ufunc, x[: size * window.size].reshape(size, window.size, *x.shape[1:]), (1,), x.dtype)
 
 
-def _by_doubling(ufunc: Any, window: WindowDimension, size: int, fill: Array, x: Array) -> Array:
+def _compose_spans(ufunc: Any, window: WindowDimension, size: int, fill: Array, x: Array) -> Array:
     """Composes each window from the reductions of 1, 2, 4, ... elements."""
     spans = np.full(((size - 1) * window.stride + window.size, *x.shape[1:]), fill)
     target, source = max(0, window.padding_low), max(0, -window.padding_low)

@@ -13,10 +13,10 @@ from math import prod
 import numpy as np
 
 from hlotool.errors import Violation
-from hlotool.interp.devices import Device, Memory
+from hlotool.interp.devices import Device, InstructionState
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.kernels.base import kernel
-from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.options import RunOptions
 from hlotool.interp.values import Value
 from hlotool.opdefs.kinds import Int, RandomAlgorithm, RandomDistribution
@@ -35,7 +35,7 @@ def _words(numbers: Array) -> tuple[Array, Array]:
     return numbers.astype(_WORD), (numbers >> _HALF).astype(_WORD)
 
 
-def _joined(low: Array, high: Array) -> Array:
+def _join_words(low: Array, high: Array) -> Array:
     return np.asarray(low.astype(_LONG) | (high.astype(_LONG) << _HALF))
 
 
@@ -92,7 +92,7 @@ def _three_fry(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Ar
     x, y = threefry(key, counter + np.arange(count, dtype=_LONG))
     after = np.array([key, counter + _LONG(count)])
     if bits == 64 or not sizes:
-        numbers = _joined(x, y) if bits == 64 else x
+        numbers = _join_words(x, y) if bits == 64 else x
         return after, numbers.reshape(sizes)
     pairs = np.stack([x.reshape(half), y.reshape(half)], axis=split + 1)
     half[split] *= 2
@@ -130,7 +130,7 @@ def _philox(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array
         for k, words in enumerate(_philox_rounds(key, lows, carried)):
             rows[:, k] = words
     # Two words of 64 bits, or four of 32 bits; the lower half comes first.
-    numbers = (_joined(drawn[:, ::2], drawn[:, 1::2]) if bits == 64 else drawn).reshape(-1)
+    numbers = (_join_words(drawn[:, ::2], drawn[:, 1::2]) if bits == 64 else drawn).reshape(-1)
     after = low + _LONG(blocks)
     state_after = [key, after, high + _LONG(after < low)][: len(state)]
     return np.array(state_after), numbers[:count].reshape(sizes)
@@ -162,14 +162,14 @@ def rng_bit_generator(state: Array, *, algorithm: RandomAlgorithm, result: Shape
 # ---- numbers of a distribution -----------------------------------------------------------------
 
 
-def _drawn_bits(memory: Memory, sizes: Sequence[int], seed: int, device: Device) -> Array:
+def _draw_bits(instruction_state: InstructionState, sizes: Sequence[int], seed: int, device: Device) -> Array:
     """Returns 64 random bits per element.
 
     The bits depend on the seed, the device, the instruction and the execution.
     """
-    key = np.random.SeedSequence([seed, device.number, memory.number]).generate_state(1, _LONG)[0]
-    state, bits = _philox(np.array([key, memory.counter, 0], _LONG), sizes, 64)
-    memory.counter = int(state[1])
+    key = np.random.SeedSequence([seed, device.number, instruction_state.number]).generate_state(1, _LONG)[0]
+    state, bits = _philox(np.array([key, instruction_state.counter, 0], _LONG), sizes, 64)
+    instruction_state.counter = int(state[1])
     return bits
 
 
@@ -210,8 +210,8 @@ def rng(
     number = NUMBERS[result.element_type]
     if number.kind == "complex" or (number.kind != "float" and distribution == "rng_normal"):
         raise Violation("R004", "shape", f"'rng' does not support {distribution} for {number.element.name}")
-    bits = _drawn_bits(device.memory_of(instruction_key), result.dimensions, options.seed, device)
-    low, high = (converted(x, number).astype(number.computed) for x in (first, second))
+    bits = _draw_bits(device.state_of(instruction_key), result.dimensions, options.seed, device)
+    low, high = (convert_values(x, number).astype(number.computed) for x in (first, second))
     numbers = _DISTRIBUTIONS[distribution](bits, low, high, number)
     return numbers.astype(number.held, copy=False)
 
@@ -225,7 +225,7 @@ _FIRST_STATE = 0x7012395
 @kernel("rng-get-and-update-state")
 def rng_get_and_update_state(*, delta: Int, device: Device, instruction_key: Hashable) -> Array:
     """Returns the 128-bit state before `delta` is added, lower half first."""
-    memory = device.memory_of(instruction_key, _FIRST_STATE)
-    state = memory.counter
-    memory.counter = (state + delta) % 2**128
+    stored = device.state_of(instruction_key, _FIRST_STATE)
+    state = stored.counter
+    stored.counter = (state + delta) % 2**128
     return np.array([state % 2**64, state >> 64], _LONG)

@@ -1,7 +1,7 @@
 """Kernels that combine values into an array at computed positions: scatter and select-and-scatter.
 
-Updates are applied in order, each to the result of the updates before it: for a scatter, in the
-row-major order of the index vectors, and of the elements of each window. The kernels loop over
+Updates are applied in order, each to the result of the updates before it. In a scatter, this is the
+row-major order of the index vectors, and then of the elements of each window. The kernels loop over
 repetitions of positions, not over updates.
 """
 
@@ -16,9 +16,9 @@ import numpy as np
 
 from hlotool.interp.dtypes import NUMBERS, Array, number_type
 from hlotool.interp.kernels.base import Invoke, Run, kernel
-from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.kernels.indexing import along, index_vectors, starts_of
-from hlotool.interp.kernels.reduction import as_parameters, listed
+from hlotool.interp.kernels.reduction import as_parameters, as_tuple
 from hlotool.interp.monoids import monoid_of
 from hlotool.interp.windows import taps
 from hlotool.ir.model import Computation
@@ -31,7 +31,7 @@ __all__: list[str] = []
 _BLOCK = 1 << 16
 """The number of elements combined at the same time, few enough to stay in a core's cache."""
 
-_MIN_IN_PASS = 2048
+_MIN_PASS_SIZE = 2048
 """Minimum number of elements of a pass; fewer elements are combined faster one by one."""
 
 
@@ -48,7 +48,7 @@ def _combine(reducer: Computation, targets: list[Array], positions: Array, updat
     for chosen in _passes(positions):
         here = positions[chosen]
         combined = yield Invoke(reducer, (*(t[here] for t in targets), *(u[chosen] for u in updates)), here.shape)
-        for target, values in zip(targets, listed(combined), strict=True):
+        for target, values in zip(targets, as_tuple(combined), strict=True):
             target[here] = values
     return None
 
@@ -96,9 +96,9 @@ def scatter(
     if count == 1 and not input_batching_dims and not result.is_tuple:
         owned = inputs[0] if can_alias and inputs[0] is operands[0] else None
         dims = update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims
-        total = _with_only_slice(inputs[0], operands[1], updates[0], dims, index_vector_dim, to_apply, owned)
+        total = _scatter_one_slice(inputs[0], operands[1], updates[0], dims, index_vector_dim, to_apply, owned)
         if total is not None:
-            return converted(total, NUMBERS[result.element_type])
+            return convert_values(total, NUMBERS[result.element_type])
     vectors = index_vectors(operands[count], index_vector_dim)
     sizes, rank, batch = inputs[0].shape, inputs[0].ndim, vectors.ndim - 1
     starts = starts_of(vectors, scatter_dims_to_operand_dims, input_batching_dims, scatter_indices_batching_dims, index_vector_dim, rank)
@@ -116,17 +116,17 @@ def scatter(
     # Return the arrays themselves, not views of them, so that they can be updated in place again.
     totals = [x if can_alias and x is operands[0] and x.flags.c_contiguous else np.array(x, order="C") for x in inputs]
     indexed = [k for k in range(rank) if k in scatter_dims_to_operand_dims or k not in lengths]
-    passes = _passes_of_slices(starts, indexed, sizes, lengths) if kept[0].size > len(kept[0]) else None
+    passes = _slice_passes(starts, indexed, sizes, lengths) if kept[0].size > len(kept[0]) else None
     if passes is None:
         positions = np.broadcast_to(_positions(starts, sizes, lengths), kept[0].shape).reshape(-1)
         yield from _combine(to_apply, [total.reshape(-1) for total in totals], positions, [u.reshape(-1) for u in kept])
     else:
-        slices = [_indexed_first(total, indexed, lengths) for total in totals]
+        slices = [_move_indexed_first(total, indexed, lengths) for total in totals]
         single = tuple([0 if k in indexed else slice(None) for k in window])
         index = tuple([starts[k] for k in indexed])
         yield from _combine_slices(to_apply, slices, index, [u[(slice(None), *single)] for u in kept], passes)
     shapes = result.elements if result.is_tuple else (result,)
-    results = tuple(converted(total, NUMBERS[shape.element_type]) for total, shape in zip(totals, shapes, strict=True))
+    results = tuple(convert_values(total, NUMBERS[shape.element_type]) for total, shape in zip(totals, shapes, strict=True))
     return results if result.is_tuple else results[0]
 
 
@@ -136,7 +136,7 @@ def _assign(target: Array, update: Array, out: Array) -> Array:
     return out
 
 
-def _in_place(reducer: Computation, target: Array) -> Any:
+def _in_place_function(reducer: Computation, target: Array) -> Any:
     """Returns a function that combines elements with updates, and takes `out` like a ufunc.
 
     Returns None if the reducer itself must be run.
@@ -147,7 +147,7 @@ def _in_place(reducer: Computation, target: Array) -> Any:
     return monoid.ufunc(number_type(target)) if monoid is not None and monoid.works_in_place(target) else None
 
 
-def _with_only_slice(
+def _scatter_one_slice(
     operand: Array, indices: Array, update: Array, dims: tuple[Dims, Dims, Dims], index_vector_dim: int, reducer: Computation, owned: Array | None
 ) -> Array | None:
     """Returns the result of a scatter with a single index vector; None for other scatters.
@@ -159,8 +159,8 @@ def _with_only_slice(
     if not indices.size == len(scattered) > 0 or not 0 <= index_vector_dim <= indices.ndim:
         return None
     batch_rank = indices.ndim - (index_vector_dim < indices.ndim)
-    combine = _in_place(reducer, operand) if update.ndim == batch_rank + len(window) else None
-    lengths = None if combine is None else _lengths_of_only_slice(operand, update, *dims)
+    combine = _in_place_function(reducer, operand) if update.ndim == batch_rank + len(window) else None
+    lengths = None if combine is None else _slice_lengths(operand, update, *dims)
     if lengths is None:
         return None
     total = np.array(operand, order="C") if owned is None else owned
@@ -168,7 +168,7 @@ def _with_only_slice(
     return total
 
 
-def _lengths_of_only_slice(operand: Array, update: Array, window: Dims, inserted: Dims, index_map: Dims) -> list[int] | None:
+def _slice_lengths(operand: Array, update: Array, window: Dims, inserted: Dims, index_map: Dims) -> list[int] | None:
     """Returns the sizes of the slice for the only index vector, along all dimensions.
 
     Returns None if the dimensions are not valid.
@@ -210,7 +210,7 @@ def _positions(starts: Sequence[Array], sizes: Sequence[int], lengths: Mapping[i
     return positions
 
 
-def _passes_of_slices(starts: Sequence[Array], indexed: Sequence[int], sizes: Sequence[int], lengths: Mapping[int, int]) -> list[Array] | None:
+def _slice_passes(starts: Sequence[Array], indexed: Sequence[int], sizes: Sequence[int], lengths: Mapping[int, int]) -> list[Array] | None:
     """Like `_passes`, for whole slices.
 
     Returns None if slices may overlap partially, or if passes would have too few elements.
@@ -221,10 +221,10 @@ def _passes_of_slices(starts: Sequence[Array], indexed: Sequence[int], sizes: Se
     for k in indexed:
         numbers = numbers * sizes[k] + starts[k]
     passes = _passes(numbers)
-    return passes if len(passes) <= 8 or len(numbers) * prod(lengths.values()) > _MIN_IN_PASS * len(passes) else None
+    return passes if len(passes) <= 8 or len(numbers) * prod(lengths.values()) > _MIN_PASS_SIZE * len(passes) else None
 
 
-def _indexed_first(total: Array, indexed: Sequence[int], lengths: Mapping[int, int]) -> Array:
+def _move_indexed_first(total: Array, indexed: Sequence[int], lengths: Mapping[int, int]) -> Array:
     """Returns a view of the elements that slices may contain, with the indexed dimensions first."""
     others = [k for k in range(total.ndim) if k not in indexed]
     view = total.transpose(*indexed, *others)
@@ -239,13 +239,13 @@ def _combine_slices(reducer: Computation, targets: list[Array], index: tuple[Arr
     if reducer.root.parameter_number == 1 and len(targets) == 1:
         targets[0][index] = updates[0]
         return None
-    combine = _in_place(reducer, targets[0]) if len(targets) == 1 else None
+    combine = _in_place_function(reducer, targets[0]) if len(targets) == 1 else None
     step = max(1, _BLOCK // max(1, prod(updates[0].shape[1:])))
     for block in (chosen[k : k + step] for chosen in passes for k in range(0, len(chosen), step)):
         here = tuple([numbers[block] for numbers in index])
-        old, new = [_at(t, here) for t in targets], [_at(u, (block,)) for u in updates]
+        old, new = [_take(t, here) for t in targets], [_take(u, (block,)) for u in updates]
         if combine is None:
-            combined = listed((yield Invoke(reducer, (*old, *new), new[0].shape)))
+            combined = as_tuple((yield Invoke(reducer, (*old, *new), new[0].shape)))
         else:
             combined = (combine(old[0], new[0], out=old[0]),)
         for target, values in zip(targets, combined, strict=True):
@@ -253,7 +253,7 @@ def _combine_slices(reducer: Computation, targets: list[Array], index: tuple[Arr
     return None
 
 
-def _at(array: Array, index: tuple[Array, ...]) -> Array:
+def _take(array: Array, index: tuple[Array, ...]) -> Array:
     """Returns the elements at these indices of the first dimensions; the indices are in range."""
     if len(index) > 1 or not array.flags.c_contiguous:
         return array[index]
@@ -275,7 +275,7 @@ def select_and_scatter(operand: Array, source: Array, init_value: Array, *, wind
     """
     result = np.full(operand.shape, init_value)
     for part in _parts(operand, window):
-        position, is_set = yield from _selected(select, operand[part], window, source[part].shape)
+        position, is_set = yield from _select_elements(select, operand[part], window, source[part].shape)
         yield from _combine(scatter, [result[part].reshape(-1)], position[is_set], [source[part][is_set]])
     return result
 
@@ -292,7 +292,7 @@ def _parts(operand: Array, window: Window) -> Iterator[Any]:
     return (slice(k, k + step) for k in range(0, len(operand), step))
 
 
-def _selected(select: Computation, operand: Array, window: Window, sizes: tuple[int, ...]) -> Run:
+def _select_elements(select: Computation, operand: Array, window: Window, sizes: tuple[int, ...]) -> Run:
     """Returns the flat index of the element selected in each window, and whether there is one."""
     best = np.zeros(sizes, operand.dtype)
     numbers = np.arange(operand.size, dtype=np.int32 if operand.size < 1 << 31 else np.int64).reshape(operand.shape)

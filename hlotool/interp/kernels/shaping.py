@@ -10,7 +10,7 @@ import numpy as np
 from hlotool.errors import Violation
 from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, Array
 from hlotool.interp.kernels.base import kernel, unchanged
-from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.memory_order import forward
 from hlotool.opdefs.kinds import Dims, FirstDim, Int, Padding, SingleDim, SliceRanges
 from hlotool.shapes.shape import Shape
@@ -32,7 +32,7 @@ def broadcast(operand: Array, *, dimensions: Dims, result: Shape) -> Array:
     for dimension, size in zip(dimensions, operand.shape, strict=True):
         if size != wanted[dimension] and not dynamic[dimension]:
             raise Violation(
-                "R004", "shape", f"dimension {dimension} of the result has size {wanted[dimension]}, but the operand has size {size} for it"
+                "R004", "shape", f"dimension {dimension} of the result has size {wanted[dimension]}, but the operand's dimension has size {size}"
             )
         # Use the operand's size, which is the actual size if the dimension is dynamic.
         sizes[dimension] = wanted[dimension] = size
@@ -58,7 +58,7 @@ def pad(operand: Array, padding_value: Array, *, padding: Padding, result: Shape
     """
     number = NUMBERS[result.element_type]
     sizes = [max(size + p.low + p.high + max(size - 1, 0) * p.interior, 0) for size, p in zip(operand.shape, padding, strict=True)]
-    padded = np.full(sizes, converted(padding_value, number), number.held)
+    padded = np.full(sizes, convert_values(padding_value, number), number.held)
     targets, sources = [], []
     for size, p, limit in zip(operand.shape, padding, sizes, strict=True):
         step = p.interior + 1
@@ -69,14 +69,14 @@ def pad(operand: Array, padding_value: Array, *, padding: Padding, result: Shape
         start = p.low + first * step
         sources.append(slice(first, past_last))
         targets.append(slice(start, start + (past_last - first - 1) * step + 1, step))
-    padded[tuple(targets)] = converted(operand, number)[tuple(sources)]
+    padded[tuple(targets)] = convert_values(operand, number)[tuple(sources)]
     return padded
 
 
 @kernel("concatenate")
 def concatenate(*operands: Array, dimensions: SingleDim, result: Shape) -> Array:
     number = NUMBERS[result.element_type]
-    return np.concatenate([converted(operand, number) for operand in operands], axis=dimensions[0])
+    return np.concatenate([convert_values(operand, number) for operand in operands], axis=dimensions[0])
 
 
 @kernel("iota")
@@ -88,7 +88,7 @@ def iota(*, iota_dimension: Int, result: Shape) -> Array:
     if 0 in result.dimensions:
         # The iota dimension may be too long for an array of its indices.
         return np.empty(result.dimensions, NUMPY_TYPES[result.element_type])
-    indices = converted(np.arange(result.dimensions[iota_dimension], dtype=np.int64), NUMBERS[result.element_type])
+    indices = convert_values(np.arange(result.dimensions[iota_dimension], dtype=np.int64), NUMBERS[result.element_type])
     sizes = [1] * result.rank
     sizes[iota_dimension] = len(indices)
     return np.broadcast_to(indices.reshape(sizes), result.dimensions)

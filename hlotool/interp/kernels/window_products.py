@@ -2,15 +2,15 @@
 
 There are five methods; the choice depends on the sizes:
 
-* columns: the elements that each position (or place) of the result reads are copied into a buffer
-  (im2col), and a matrix product combines them with the kernels;
+* columns: the elements that each position of the result reads are copied into a buffer (im2col),
+  and a matrix product combines them with the kernels;
 * rows: like columns, but for one row of taps at a time; the products are summed, and fewer elements
   are copied;
-* places: a product for each position, if the result has fewer positions than the window has taps,
-  as in gradients of kernels; if there are few images, or if features are outside of the batch in
-  memory, the result is computed as a sum of products of blocks instead, with columns of taps;
-* shifts and correlations: the counterparts of columns and places for groups with a single feature,
-  which have no matrices to multiply.
+* positions: a product for each position, if the result has fewer positions than the window has
+  taps, as in gradients of kernels; if there are few images, or if features are outside of the batch
+  in memory, the result is computed as a sum of products of blocks instead, with columns of taps;
+* shifts and correlations: the counterparts of columns and positions for groups with a single
+  feature, which have no matrices to multiply.
 
 A buffer has up to about 262,144 elements (1 MiB of f32), to stay in a core's cache. It has the
 memory order of the images: channels are outside or inside of the spatial dimensions. Padding is
@@ -28,10 +28,10 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from hlotool.interp.dtypes import Array
-from hlotool.interp.windows import phases, positions, transposed
+from hlotool.interp.windows import phases, positions, transpose_window
 from hlotool.shapes.values import WindowDimension
 
-__all__ = ["Convolution", "reads_anywhere"]
+__all__ = ["Convolution", "is_layout_independent"]
 
 _BUFFER = 1 << 18
 """The approximate maximum number of elements of a buffer that is reused."""
@@ -52,21 +52,21 @@ The product for a position has one row for each image.
 _Slices = tuple[slice, ...]
 
 
-def reads_anywhere(positions: Sequence[int], taps: Sequence[int], batch: int, outputs: int) -> bool:
+def is_layout_independent(positions: Sequence[int], taps: Sequence[int], batch: int, outputs: int) -> bool:
     """Returns whether the result is the same regardless of the arrays' memory order.
 
     This is the case for few positions and many taps if there are no holes between elements: all
     elements are copied to blocks whose form depends only on the sizes.
     """
-    is_of_matrices = batch > 1 or outputs > 1
-    return is_of_matrices and 1 < prod(positions) < prod(taps) and prod(taps) >= _MANY_TAPS * batch
+    has_matrices = batch > 1 or outputs > 1
+    return has_matrices and 1 < prod(positions) < prod(taps) and prod(taps) >= _MANY_TAPS * batch
 
 
 class Convolution:
     """A convolution of arrays of one floating-point type.
 
-    It computes `out[g, n, o, c] = sum over t and f of images[g, n, at(o, t), f] * kernels[t, g, f,
-    c]`, where at(o, t) is the element that position o reads through tap t. The elements of
+    The result is `out[g, n, o, c] = sum over t and f of images[g, n, at(o, t), f] * kernels[t, g,
+    f, c]`, where at(o, t) is the element that position o reads through tap t. The elements of
     `kernels` are finite, and its dimensions are not reversed. All three arrays may be views with
     any strides.
     """
@@ -167,7 +167,7 @@ class Convolution:
         rank = len(self.sizes)
         if not rank:
             return block
-        padded = self._padded(block, first, rows)
+        padded = self._pad(block, first, rows)
         sizes, strides = (rows.stop - rows.start, *self.sizes[1:]), padded.strides[first : first + rank]
         positions = [(size, w.stride * stride) for size, w, stride in zip(sizes, self.window, strides, strict=True)]
         taps = [(w.size, w.window_dilation * stride) for w, stride in zip(self.window, strides, strict=True)]
@@ -176,7 +176,7 @@ class Convolution:
         order = [*before[:-1], *taps, before[-1], *positions] if first + rank == block.ndim else [*before, *positions, *taps, *after]
         return as_strided(padded, [size for size, _ in order], [stride for _, stride in order])
 
-    def _padded(self, block: Array, first: int, rows: slice) -> Array:
+    def _pad(self, block: Array, first: int, rows: slice) -> Array:
         """Returns the range of elements that the positions of these rows read, padded with zeros.
 
         The result is a view if it contains no padding.
@@ -224,7 +224,7 @@ class Convolution:
         total, term = np.empty((2, step * prod(self.sizes[1:]), self.outputs), images.dtype)
         for k, row in product(range(batch), range(0, self.sizes[0], step)):
             count = min(step, self.sizes[0] - row)
-            inner._fill_columns_of_rows(images[k], row - first.padding_low, columns[: count + reach])
+            inner._fill_row_columns(images[k], row - first.padding_low, columns[: count + reach])
             parts = [columns[start : start + count].reshape(-1, weights.shape[1]) for start in range(0, reach + 1, first.window_dilation)]
             position = out[k, row : row + count]
             rows = position.reshape(-1, self.outputs) if position.flags.c_contiguous else total[: len(parts[0])]
@@ -234,7 +234,7 @@ class Convolution:
             if not position.flags.c_contiguous:
                 position[...] = rows.reshape(position.shape)
 
-    def _fill_columns_of_rows(self, image: Array, first: int, columns: Array) -> None:
+    def _fill_row_columns(self, image: Array, first: int, columns: Array) -> None:
         """Copies the elements that the positions of consecutive rows read into `columns`.
 
         `first` is the first of these rows. The form is [row, position * tap * feature], with zeros
@@ -246,36 +246,36 @@ class Convolution:
             view = self._read_elements(image[start:stop], 1, slice(0, self.sizes[0] if self.sizes else 0))
             np.copyto(columns[start - first : stop - first].reshape(view.shape), view)
 
-    # ---- places ---------------------------------------------------------------------------------
+    # ---- positions ------------------------------------------------------------------------------
 
     def _fill_by_positions(self) -> None:
-        if reads_anywhere(self.sizes, self.taps, self.images.shape[1], self.outputs):
-            self._fill_by_columns_of_taps(is_batch_outside=False)
+        if is_layout_independent(self.sizes, self.taps, self.images.shape[1], self.outputs):
+            self._fill_by_tap_columns(is_batch_outside=False)
             return
         if self.features > 1 and self.images.strides[-1] > self.images.strides[1]:
             # Features outside of the batch cannot be moved next to the spatial dimensions without
             # copying all elements for each position.
-            self._fill_by_columns_of_taps(is_batch_outside=_is_outside(self.images, 1))
+            self._fill_by_tap_columns(is_batch_outside=_is_outside(self.images, 1))
             return
         for position in product(*map(range, self.sizes)):
-            slices = self._reads_from(position)
+            slices = self._taps_and_elements(position)
             at: tuple[Any, ...] = (slice(None), slice(None), *position)
-            self.out[at] = 0 if slices is None else _contracted(self.images[(slice(None), slice(None), *slices[1])], self.kernels[slices[0]])
+            self.out[at] = 0 if slices is None else _contract(self.images[(slice(None), slice(None), *slices[1])], self.kernels[slices[0]])
 
-    def _reads_from(self, position: Sequence[int]) -> tuple[_Slices, _Slices] | None:
+    def _taps_and_elements(self, position: Sequence[int]) -> tuple[_Slices, _Slices] | None:
         """Returns the taps through which a position reads elements, and these elements.
 
-        Returns None if it reads no elements. Here, positions and taps exchange their roles.
+        Returns None if the position reads no elements.
         """
         pairs = [
-            positions(transposed(w, size), o, w.size, base)
+            positions(transpose_window(w, size), o, w.size, base)
             for w, o, size, base in zip(self.window, position, self.sizes, self.images.shape[2:-1], strict=True)
         ]
         if any(taps.start >= taps.stop for taps, _ in pairs):
             return None
         return tuple(taps for taps, _ in pairs), tuple(elements for _, elements in pairs)
 
-    def _fill_by_columns_of_taps(self, *, is_batch_outside: bool) -> None:
+    def _fill_by_tap_columns(self, *, is_batch_outside: bool) -> None:
         """Like `_fill_by_columns`, but with exchanged roles.
 
         Positions and taps exchange their roles, and so do batch and features. The result is a sum
@@ -285,35 +285,35 @@ class Convolution:
         """
         groups, batch, *positions, _ = self.out.shape
         kernels = np.moveaxis(self.kernels, (-3, -2), (0, 1))
-        window = [transposed(w, size) for w, size in zip(self.window, self.sizes, strict=True)]
+        window = [transpose_window(w, size) for w, size in zip(self.window, self.sizes, strict=True)]
         # Products of matrices with a few hundred rows are fast.
         step = max(16, _BUFFER // (256 * prod(positions)))
         for start in range(0, batch, step):
             images, out = self.images[:, start : start + step].swapaxes(1, -1), self.out[:, start : start + step]
             total = np.zeros((groups, *positions, out.shape[1], self.outputs), out.dtype)
             exchanged = Convolution(images, np.moveaxis(out, (0, 1), (-3, -2)), kernels, window)
-            for left, right in exchanged._blocks_of_positions(columns_of_features=is_batch_outside):
+            for left, right in exchanged._blocks_of_positions(has_feature_columns=is_batch_outside):
                 total += np.matmul(left, right).reshape(total.shape)
             out[...] = np.moveaxis(total, -2, 1)
 
-    def _blocks_of_positions(self, *, columns_of_features: bool) -> Iterator[tuple[Array, Array]]:
+    def _blocks_of_positions(self, *, has_feature_columns: bool) -> Iterator[tuple[Array, Array]]:
         """Yields pairs of matrices: the elements that are read, and the elements of the result.
 
         Their forms are [group, tap * feature, position] and [group, position, output].
         """
         groups, outputs = len(self.out), self.outputs
         images, out = np.moveaxis(self.images, 1, 0), np.moveaxis(self.out, 1, 0)
-        if columns_of_features:
+        if has_feature_columns:
             images = np.moveaxis(images, -1, 2)
         width = prod(self.taps) * self.features
-        for batch, rows, columns in self._columns(images, 2 + columns_of_features):
+        for batch, rows, columns in self._columns(images, 2 + has_feature_columns):
             positions = out[(batch, slice(None), *rows)]
-            if groups == 1 and not columns_of_features:
+            if groups == 1 and not has_feature_columns:
                 # All positions of the batch are rows of one matrix.
                 yield columns.reshape(1, -1, width).swapaxes(1, 2), np.ascontiguousarray(positions.reshape(1, -1, outputs))
                 continue
             for block, right in zip(columns, positions, strict=True):
-                left = block.reshape(groups, width, -1) if columns_of_features else block.reshape(groups, -1, width).swapaxes(1, 2)
+                left = block.reshape(groups, width, -1) if has_feature_columns else block.reshape(groups, -1, width).swapaxes(1, 2)
                 yield left, np.ascontiguousarray(right.reshape(groups, -1, outputs))
 
     # ---- single features ------------------------------------------------------------------------
@@ -436,7 +436,7 @@ def _multiply(lhs: Array, rhs: Array, out: Array, first: int, last: int) -> None
         out[...] = np.matmul(lhs, rhs).reshape(sizes)
 
 
-def _contracted(images: Array, kernels: Array) -> Array:
+def _contract(images: Array, kernels: Array) -> Array:
     """Returns the product of images and kernels, as [group, batch, output].
 
     The images are [group, batch, spatial..., feature], and the kernels [spatial..., group, feature,

@@ -18,7 +18,7 @@ from hlotool.interp.functions import select_by_mask
 from hlotool.interp.plan.block_buffers import BlockBuffers
 from hlotool.interp.plan.forms import Form, Reduction
 from hlotool.interp.plan.fusing import Cluster, Keys
-from hlotool.interp.plan.graph import Axes, Operation, Variable, counted_dimension, index_of_view, long_dimensions
+from hlotool.interp.plan.graph import Axes, Operation, Variable, counted_dimension, long_dimensions, view_index
 from hlotool.interp.plan.overwriting import overwritten_operand
 from hlotool.interp.plan.writer import Lines, Writer
 
@@ -35,7 +35,7 @@ _MIN_REPEATED_LENGTH = 64
 
 NumPy takes three times as long to broadcast them along rows.
 """
-_MIN_FOR_THREADS = 1 << 22
+_MIN_THREADED_ELEMENTS = 1 << 22
 """Minimum number of computed elements for which the overhead of threads is not noticeable.
 
 The elements of the domain are counted once for each operation.
@@ -69,7 +69,7 @@ class _ClusterWriter:
         self.domain = cluster.dimensions
         self.axis = cluster.chunked_axis(BLOCK_ELEMENTS)
         rest = prod(self.domain[self.axis + 1 :])
-        self.threads = threads if prod(self.domain) * len(cluster.operations) >= _MIN_FOR_THREADS else 1
+        self.threads = threads if prod(self.domain) * len(cluster.operations) >= _MIN_THREADED_ELEMENTS else 1
         blocks = -(-self.domain[self.axis] * rest // BLOCK_ELEMENTS)
         self.chunk = max(1, -(-self.domain[self.axis] // blocks)) if blocks else 1
         self.names: dict[Variable, str] = {}
@@ -83,21 +83,21 @@ class _ClusterWriter:
     def write(self) -> None:
         writer = self.writer
         stores = {variable: self._allocate(variable) for variable in self.outputs}
-        sources = [(name, key) for key, name in self._aligned_inputs()]
+        sources = [(name, key) for key, name in self._align_inputs()]
         for name, key in sources:
             self._repeat(name, *key)
         views = [name for name, _ in sources] + list(stores.values())
         blocks = []
         # The body is generated first, since it determines which buffers are needed, and is written
         # after the buffers.
-        with writer.diverted() as body:
+        with writer.divert() as body:
             for name, (variable, axes) in sources:
                 if (variable, axes) in self.inputs:
                     continue
                 block = writer.local("b")
                 writer.line(f"{block} = {name}{self._index(axes)}")
                 blocks.append(block)
-                self.inputs[variable, axes] = self._widened(block, variable, axes)
+                self.inputs[variable, axes] = self._widen(block, variable, axes)
             for (variable, axes), axis in self.iotas.items():
                 self.inputs[variable, axes] = _iota(self, variable, axis)
             targets = {}
@@ -112,7 +112,7 @@ class _ClusterWriter:
         if self.threads > 1:
             with writer.block("def rows(first, last):"):
                 self._write_loops(body, "first, last")
-            writer.line(f"in_parts(rows, {self.domain[0]}, {1 if self.axis else self.chunk}, {self.threads})")
+            writer.line(f"run_in_parallel(rows, {self.domain[0]}, {1 if self.axis else self.chunk}, {self.threads})")
             views.append("rows")
         else:
             self._write_loops(body, f"0, {self.domain[0]}")
@@ -135,18 +135,18 @@ class _ClusterWriter:
             old = writer.name(operand)
             writer.line(f"o = [{old}]; del {old}; can = can_alias(o); {old} = o.pop()")
             writer.line(f"{name} = {old} if can else {new}")
-        return self._aligned(name, variable, axes)
+        return self._align(name, variable, axes)
 
-    def _aligned(self, name: str, variable: Variable, axes: Axes) -> str:
+    def _align(self, name: str, variable: Variable, axes: Axes) -> str:
         """Returns the name of a view of the array `name` that has all axes of the domain."""
-        index = index_of_view(variable.shape, axes, len(self.domain))
+        index = view_index(variable.shape, axes, len(self.domain))
         if not index:
             return name
         view = self.writer.local("a")
         self.writer.line(f"{view} = {name}{index}")
         return view
 
-    def _aligned_inputs(self) -> list[tuple[tuple[Variable, Axes], str]]:
+    def _align_inputs(self) -> list[tuple[tuple[Variable, Axes], str]]:
         """Returns the arrays from outside, each with the name of its view with all axes.
 
         Also prepares scalars and iotas for blocks.
@@ -161,9 +161,9 @@ class _ClusterWriter:
                 if dimension is not None:
                     self.iotas[key] = axes[long_dimensions(variable.shape).index(dimension)]
                 elif variable.is_scalar:
-                    self.inputs[key] = self._widened(self.writer.name(variable), variable, ())
+                    self.inputs[key] = self._widen(self.writer.name(variable), variable, ())
                 else:
-                    aligned[key] = self._aligned(self.writer.name(variable), variable, axes)
+                    aligned[key] = self._align(self.writer.name(variable), variable, axes)
         return list(aligned.items())
 
     def _is_initial(self, operation: Operation, operand: Variable) -> bool:
@@ -211,7 +211,7 @@ class _ClusterWriter:
 
     # ---- operations in a block ------------------------------------------------------------------
 
-    def _widened(self, block: str, variable: Variable, axes: Axes) -> str:
+    def _widen(self, block: str, variable: Variable, axes: Axes) -> str:
         """Returns the name of the block in its computation type."""
         number = NUMBERS[variable.shape.element_type]
         if number.held == number.computed:

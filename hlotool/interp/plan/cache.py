@@ -48,7 +48,7 @@ class KnownModule:
         self.reason = ""
         """The reason why there is no plan, or "" if there is no known reason."""
 
-    def is_of(self, module: Module, options: RunOptions) -> bool:
+    def applies_to(self, module: Module, options: RunOptions) -> bool:
         """Returns whether these facts apply to the module in its current state."""
         # Comparing lists is fast, since `==` does not look into identical elements.
         if self._structure != _structure(module, options) or self.options != options:
@@ -68,7 +68,7 @@ class KnownModule:
             return None
         if is_watched not in self._plans:
             try:
-                self._plans[is_watched] = _compiled(module, self.options, is_watched=is_watched)
+                self._plans[is_watched] = _compile(module, self.options, is_watched=is_watched)
             except CannotPlan as reason:
                 self._plans[is_watched] = None
                 self.reason = str(reason)
@@ -86,7 +86,7 @@ def known_module(module: Module, options: RunOptions) -> KnownModule:
     options. Raises EvaluationError for options that are never valid.
     """
     known = _KNOWN.get(module)
-    if known is None or not known.is_of(module, options):
+    if known is None or not known.applies_to(module, options):
         if type(options.threads) is not int or options.threads < 1:
             raise failure(module, None, "R002", f"the number of threads must be a positive integer, not {options.threads!r}")
         known = _KNOWN[module] = KnownModule(module, options)
@@ -109,7 +109,7 @@ def _fields(module: Module) -> list[object]:
     return [_FIELDS(x) for computation in module.computations for x in computation.instructions]
 
 
-def _compiled(module: Module, options: RunOptions, *, is_watched: bool) -> Plan:
+def _compile(module: Module, options: RunOptions, *, is_watched: bool) -> Plan:
     # Import the compiler on first use, since a small module that runs once does not need it.
     compiler = import_module("hlotool.interp.plan.plan")
     try:
@@ -117,7 +117,7 @@ def _compiled(module: Module, options: RunOptions, *, is_watched: bool) -> Plan:
     except CannotPlan:
         raise
     except MemoryError:
-        raise CannotPlan("there is not enough memory to compile it") from None
+        raise CannotPlan("there is not enough memory to compile the module") from None
     except Exception as error:
         warn_of_fault(module, repr(error))
         raise CannotPlan(f"the compiler failed: {error!r}") from error

@@ -18,7 +18,7 @@ from hlotool.errors import Violation
 from hlotool.interp.array_reductions import SHORT_ROW, SHORT_ROW_TO_TRANSPOSE
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.functions import cast
-from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.kernels.elementwise import COMPARISONS, ELEMENTWISE, Elementwise
 from hlotool.interp.memory_order import is_row_major, row_major
 from hlotool.interp.monoids import monoid_of
@@ -86,7 +86,7 @@ class Reduction(Record):
 def form_of(operation: Operation) -> Form | None:
     """Returns the form of an elementwise operation.
 
-    Returns None for all other operations, and for types that blocks cannot hold.
+    Returns None for all other operations, and for types that blocks do not support.
     """
     if operation.form is UNKNOWN:
         operation.form = _new_form(operation)
@@ -136,7 +136,7 @@ def _row_form(row: Elementwise, result: NumberType, operands: Sequence[NumberTyp
         return None
     widest = max(operands, key=lambda number: number.bits)
     try:
-        function = row.of_kind(widest)
+        function = row.function_for(widest)
     except Violation:
         # The kernel reports the error when it is called.
         return None
@@ -157,7 +157,7 @@ def _select_form(result: NumberType, operands: Sequence[NumberType]) -> Form | N
 def _clamp_form(result: NumberType, operands: Sequence[NumberType]) -> Form | None:
     if any(number.held != result.held for number in operands):
         return None
-    larger, smaller = (_ROWS[name].of_kind(result) for name in ("maximum", "minimum"))
+    larger, smaller = (_ROWS[name].function_for(result) for name in ("maximum", "minimum"))
     return Form(lambda low, x, high, out=None: np.asarray(smaller(high, larger(low, x), out=out)), True)
 
 
@@ -169,9 +169,9 @@ def _convert_form(result: NumberType, operands: Sequence[NumberType]) -> Form | 
     if result.computed == result.held:
         if source.computed == source.held and result.kind != "pred" and (source.kind != "float" or result.kind == "float"):
             return Form(partial(cast, dtype=result.held), True)
-        return Form(partial(converted, number=result))
+        return Form(partial(convert_values, number=result))
     wide = NUMBERS["f32"]
-    return Form(partial(converted, number=wide), False, True) if source.kind in ("signed", "unsigned", "pred") else None
+    return Form(partial(convert_values, number=wide), False, True) if source.kind in ("signed", "unsigned", "pred") else None
 
 
 _ROWS = {row.opcode: row for row in ELEMENTWISE}
@@ -217,10 +217,10 @@ def reduction_of(operation: Operation) -> Reduction | None:
     if (number.computed != number.held and monoid.winning_zero is None) or kept != result.shape.dimensions:
         return None
     has_long_rows = len(axes) == 1 and axes[0] == len(sizes) - 1 and sizes[-1] > (SHORT_ROW_TO_TRANSPOSE if monoid.compares else SHORT_ROW)
-    function = monoid.rows_reduced if has_long_rows and number.computed == number.held else monoid.reduced
+    function = monoid.reduce_rows if has_long_rows and number.computed == number.held else monoid.reduce
     reduce = partial(function, init=init.constant, size=prod(sizes))
-    return Reduction(_of_row_major(reduce) if in_layout else reduce, axes)
+    return Reduction(_with_row_major_operand(reduce) if in_layout else reduce, axes)
 
 
-def _of_row_major(reduce: Callable[..., Array]) -> Callable[..., Array]:
+def _with_row_major_operand(reduce: Callable[..., Array]) -> Callable[..., Array]:
     return lambda x, axes: reduce(row_major(x), axes=axes)

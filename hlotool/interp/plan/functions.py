@@ -11,13 +11,13 @@ from typing import Any
 
 from hlotool.analysis.loops import exact_trip_count
 from hlotool.interp.kernels.control_flow import is_pure
-from hlotool.interp.memory_order import in_order
+from hlotool.interp.memory_order import arrange
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.blocks import write_cluster
 from hlotool.interp.plan.forms import Form, Reduction, form_of, reduction_of
 from hlotool.interp.plan.fusing import Cluster, schedule
 from hlotool.interp.plan.graph import Branches, Call, Loop, Operation, Region, Variable
-from hlotool.interp.plan.loop_layouts import orders_needed
+from hlotool.interp.plan.loop_layouts import required_orders
 from hlotool.interp.plan.lowering import Lowering
 from hlotool.interp.plan.native.loops import NativeLoop, native_loop
 from hlotool.interp.plan.number_loops import NumberLoop, number_loop
@@ -173,8 +173,8 @@ class FunctionWriter:
         initial = set(loop.operands[0])
         inside = {variable for region in loop.regions for variable in region.free_variables()}
         self._delete(variable for variable in dying if variable in initial and variable not in inside)
-        for variable, order in orders_needed(loop).items():
-            writer.line(f"{writer.name(variable)} = {writer.bind(in_order)}({writer.name(variable)}, {writer.bind(order)})")
+        for variable, order in required_orders(loop).items():
+            writer.line(f"{writer.name(variable)} = {writer.bind(arrange)}({writer.name(variable)}, {writer.bind(order)})")
         is_finite = exact_trip_count(loop.instruction) is not None
         native = native_loop(loop, self.lowering.bindings)
         check = first_check(self.options, is_finite and native is None)
@@ -189,9 +189,9 @@ class FunctionWriter:
             if self.is_timed:
                 writer.line("run.check_time()")
             self._write_region(loop.condition, ())
-            (goes_on,) = loop.condition.results
+            (continues,) = loop.condition.results
             writer.current = loop.instruction
-            writer.line(f"if not {writer.name(goes_on)}: break")
+            writer.line(f"if not {writer.name(continues)}: break")
             if check is not None:
                 writer.line(f"{count} += 1")
                 with writer.block(f"if {count} == {limit}:"):
@@ -262,7 +262,7 @@ class FunctionWriter:
         arguments = [value_expression(writer, y.shape, leaves) for y, leaves in zip(call.instruction.operands, call.operands, strict=True)]
         computation = writer.bind(call.computation)
         request = f"Invoke({computation}, ({''.join(f'{argument}, ' for argument in arguments)}))"
-        writer.line(f"r = {writer.finished(f'run.invoke({request})')}")
+        writer.line(f"r = {writer.finish(f'run.invoke({request})')}")
         if call.instruction.shape.is_tuple:
             write_unpacked(writer, call.instruction.shape, call.results, "r")
         else:

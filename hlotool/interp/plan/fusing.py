@@ -103,7 +103,7 @@ def schedule(region: Region, forms: Forms) -> list[Operation | Cluster]:
     """Returns the operations in a valid order, with clusters in place of their operations."""
     if all(prod(result.shape.dimensions) < MIN_DOMAIN_SIZE for operation in region.operations for result in operation.results):
         return list(region.operations)
-    return _ordered(_Clustering(region, forms).items())
+    return _order(_Clustering(region, forms).items())
 
 
 class _Clustering:
@@ -122,7 +122,7 @@ class _Clustering:
     def items(self) -> list[Operation | Cluster]:
         """Returns the worthwhile clusters, and the operations outside of them.
 
-        They are in the order of their last operations.
+        The items are in the order of their last operations.
         """
         for operation in self.region.operations:
             if operation in self.cluster_number:
@@ -253,7 +253,7 @@ def long_sizes(shape: Shape) -> tuple[int, ...]:
 # ---- order -------------------------------------------------------------------------------------
 
 
-def _ordered(items: list[Operation | Cluster]) -> list[Operation | Cluster]:
+def _order(items: list[Operation | Cluster]) -> list[Operation | Cluster]:
     """Returns the items with operands before their users, and otherwise in their original order.
 
     Operations with effects keep their order.

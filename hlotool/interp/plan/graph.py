@@ -28,8 +28,8 @@ __all__ = [
     "Region",
     "Variable",
     "counted_dimension",
-    "index_of_view",
     "long_dimensions",
+    "view_index",
 ]
 
 
@@ -78,10 +78,10 @@ def _view_source(variable: Variable) -> tuple[Variable, Axes]:
         find = _AXES.get(operation.instruction.opcode)
         if find is None or len(operation.reads) != 1 or not _are_interchangeable(operation.reads[0].shape, variable.shape):
             break
-        axes_of_source = find(operation, operation.reads[0].shape, variable.shape)
-        if axes_of_source is None:
+        source_axes = find(operation, operation.reads[0].shape, variable.shape)
+        if source_axes is None:
             break
-        positions = tuple([positions[k] for k in axes_of_source])
+        positions = tuple([positions[k] for k in source_axes])
         (variable,) = operation.reads
     return variable, positions
 
@@ -113,7 +113,7 @@ def _are_interchangeable(one: Shape, other: Shape) -> bool:
     return one.is_array and one.element_type == other.element_type and not any((*one.dynamic, *other.dynamic))
 
 
-def _axes_of_broadcast(operation: Operation, operand: Shape, result: Shape) -> Axes | None:
+def _broadcast_axes(operation: Operation, operand: Shape, result: Shape) -> Axes | None:
     """Returns the position of each long dimension of the operand among those of the result.
 
     Returns None if the broadcast changes their order.
@@ -123,13 +123,13 @@ def _axes_of_broadcast(operation: Operation, operand: Shape, result: Shape) -> A
         return None
     if any(result.dimensions[d] != size for d, size in zip(dimensions, operand.dimensions, strict=True)):
         return None
-    of_result = long_dimensions(result)
-    axes_of_source = [of_result.index(dimensions[k]) for k in long_dimensions(operand)]
-    return tuple(axes_of_source) if axes_of_source == sorted(axes_of_source) else None
+    result_dimensions = long_dimensions(result)
+    source_axes = [result_dimensions.index(dimensions[k]) for k in long_dimensions(operand)]
+    return tuple(source_axes) if source_axes == sorted(source_axes) else None
 
 
-def _axes_of_reshape(operation: Operation, operand: Shape, result: Shape) -> Axes | None:
-    """Like `_axes_of_broadcast`, for reshapes that only add and remove dimensions of size 1.
+def _reshape_axes(operation: Operation, operand: Shape, result: Shape) -> Axes | None:
+    """Like `_broadcast_axes`, for reshapes that only add and remove dimensions of size 1.
 
     Bitcasts between arrays in row-major order are treated in the same way.
     """
@@ -139,29 +139,29 @@ def _axes_of_reshape(operation: Operation, operand: Shape, result: Shape) -> Axe
 
 
 _AXES: dict[str, Callable[[Operation, Shape, Shape], Axes | None]] = {
-    "bitcast": _axes_of_reshape,
-    "broadcast": _axes_of_broadcast,
-    "reshape": _axes_of_reshape,
+    "bitcast": _reshape_axes,
+    "broadcast": _broadcast_axes,
+    "reshape": _reshape_axes,
 }
 
 
-def index_of_view(shape: Shape, axes: Axes, rank: int) -> str:
+def view_index(shape: Shape, axes: Axes, rank: int) -> str:
     """Returns the index that turns an array into a view whose long dimensions are at these axes.
 
     The view has `rank` dimensions. The index is "" if the view is the array itself.
 
     >>> from hlotool.shapes.shape import array_shape
-    >>> index_of_view(array_shape("f32", (5, 1, 7)), (0, 2), 3), index_of_view(array_shape("f32", (5, 7)), (0, 1), 2)
+    >>> view_index(array_shape("f32", (5, 1, 7)), (0, 2), 3), view_index(array_shape("f32", (5, 7)), (0, 1), 2)
     ('[:, 0, None, :]', '')
     """
     parts: list[str] = []
-    axes_of_source = iter(axes)
+    source_axes = iter(axes)
     done = 0
     for size in shape.dimensions:
         if size == 1:
             parts.append("0")
             continue
-        axis = next(axes_of_source)
+        axis = next(source_axes)
         parts += [*["None"] * (axis - done), ":"]
         done = axis + 1
     parts += ["None"] * (rank - done)
@@ -217,7 +217,7 @@ class Operation:
 
 
 class Call(Operation):
-    """A call to a computation that has a function of its own."""
+    """A call to a computation that has a separate function."""
 
     __slots__ = ("computation",)
 
@@ -251,7 +251,7 @@ class Region:
         yield from self.results
 
 
-def _with_free_variables(operation: Operation) -> Leaves:
+def _all_reads(operation: Operation) -> Leaves:
     """Returns the variables that an operation and its regions read, without duplicates.
 
     With duplicates, nested loops would list the same variables again and again.
@@ -273,7 +273,7 @@ class Loop(Operation):
         self.state = state
         self.condition = condition
         self.body = body
-        self.reads = _with_free_variables(self)
+        self.reads = _all_reads(self)
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -288,7 +288,7 @@ class Branches(Operation):
     def __init__(self, instruction: Instruction, selector: Variable, regions: Sequence[Region], results: Leaves) -> None:
         super().__init__(instruction, ((selector,),), results)
         self._regions = tuple(regions)
-        self.reads = _with_free_variables(self)
+        self.reads = _all_reads(self)
 
     @property
     def regions(self) -> tuple[Region, ...]:

@@ -13,7 +13,7 @@ from math import prod
 from hlotool.interp.memory_order import Order, memory_order
 from hlotool.interp.plan.graph import Axes, Leaves, Loop, Operation, Region, Variable, long_dimensions
 
-__all__ = ["orders_needed"]
+__all__ = ["required_orders"]
 
 _SMALLEST = 1 << 12
 """Minimum number of elements; copying a smaller array is faster than this analysis."""
@@ -22,8 +22,8 @@ _View = tuple[Variable, Axes]
 """An array from outside of the loop or from its state, and its long dimensions in view order."""
 
 
-def orders_needed(loop: Loop) -> dict[Variable, Order]:
-    """Returns the arrays that need another memory order in a loop, each with that order.
+def required_orders(loop: Loop) -> dict[Variable, Order]:
+    """Returns the arrays that should have another memory order in a loop, each with that order.
 
     The loop reads such an array only through views in one order, which is not row-major.
     """
@@ -42,7 +42,7 @@ class _Orders:
 
     `needed` maps each array that kernels take in the memory order of its layout to this order, as a
     permutation of its long dimensions, or to None if there are several orders. `others` contains
-    the arrays that are read in other ways.
+    the arrays that are also read by other operations.
     """
 
     def __init__(self, loop: Loop) -> None:
@@ -59,10 +59,10 @@ class _Orders:
         for state, result in zip(loop.state, loop.body.results, strict=True):
             if self._views.get(result) != self._views.get(state):
                 # The next iteration would read an array in another order.
-                self._read_otherwise((state, result))
+                self._mark_other_reads((state, result))
         for operation in operations:
             for region in operation.regions:
-                self._read_otherwise(region.results)
+                self._mark_other_reads(region.results)
 
     def _add(self, operation: Operation) -> None:
         if not any(variable in self._views for variable in operation.reads):
@@ -70,15 +70,15 @@ class _Orders:
         view = self._view(operation)
         if view is not None:
             self._views[operation.results[0]] = view
-            self._read_otherwise(operation.reads[1:])
+            self._mark_other_reads(operation.reads[1:])
             return
         x = operation.instruction
         if operation.regions or x.op.kernel is None or not x.op.kernel.takes_in_layout(x):
-            self._read_otherwise(operation.reads)
+            self._mark_other_reads(operation.reads)
             return
         for operand, leaves in zip(x.operands, operation.operands, strict=True):
             if not operand.shape.is_array:
-                self._read_otherwise(leaves)
+                self._mark_other_reads(leaves)
             elif leaves[0] in self._views:
                 variable, axes = self._views[leaves[0]]
                 long = long_dimensions(operand.shape)
@@ -105,23 +105,23 @@ class _Orders:
         is_whole = source is not result and len(positions) == len(long_dimensions(result.shape))
         return self._views.get(source) if is_whole else None
 
-    def _read_otherwise(self, variables: Leaves) -> None:
+    def _mark_other_reads(self, variables: Leaves) -> None:
         self.others.update(self._views[variable][0] for variable in variables if variable in self._views)
 
 
 def _operations(loop: Loop) -> Iterator[Operation]:
     """Yields the operations in a loop and its nested regions, in a valid order of execution."""
-    stack: list[Iterator[Operation]] = [_of(region) for region in reversed(loop.regions)]
+    stack: list[Iterator[Operation]] = [_operations_of(region) for region in reversed(loop.regions)]
     while stack:
         operation = next(stack[-1], None)
         if operation is None:
             stack.pop()
             continue
         yield operation
-        stack += [_of(region) for region in reversed(operation.regions)]
+        stack += [_operations_of(region) for region in reversed(operation.regions)]
 
 
-def _of(region: Region) -> Iterator[Operation]:
+def _operations_of(region: Region) -> Iterator[Operation]:
     return iter(region.operations)
 
 

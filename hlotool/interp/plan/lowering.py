@@ -1,7 +1,7 @@
 """Lowers computations to regions.
 
-Inlines calls and fusions, takes tuples apart, folds constants, and computes repeated operations
-only once. Raises CannotPlan for a module that cannot be lowered because its declared shapes are
+Inlines calls and fusions, unpacks tuples, folds constants, and computes repeated operations only
+once. Raises CannotPlan for a module that cannot be lowered because its declared shapes are
 wrong or it is nested too deeply; the reference executor runs such a module and reports the error.
 """
 
@@ -24,7 +24,7 @@ from hlotool.interp.literal import literal_value
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.errors import CannotPlan
 from hlotool.interp.plan.graph import Branches, Call, Leaves, Loop, Operation, Region, Variable
-from hlotool.interp.program import in_order, left_out
+from hlotool.interp.program import dependency_order, skipped_instructions
 from hlotool.interp.values import leaves, with_leaves
 from hlotool.ir.model import Computation, Instruction
 from hlotool.memo import Memo
@@ -32,11 +32,11 @@ from hlotool.opdefs.algebra import NO_ALGEBRA
 from hlotool.opdefs.traits import IDENTITY
 from hlotool.shapes.shape import Shape
 
-__all__ = ["FOLDED_ELEMENTS", "CallGraph", "Lowering"]
+__all__ = ["MAX_FOLDED_ELEMENTS", "CallGraph", "Lowering"]
 
-FOLDED_ELEMENTS = 1 << 16
+MAX_FOLDED_ELEMENTS = 1 << 16
 """Maximum number of elements of each operand, and of the result, of a folded operation."""
-_FOLDED_IN_ALL = 1 << 22
+_MAX_FOLDED_TOTAL = 1 << 22
 _POWER = "power"
 """An opcode that is never simplified.
 
@@ -48,9 +48,9 @@ _INCREASE, _MIN_INCREASE = 16, 10_000
 
 If several loops share a body, it is generated for each of them.
 """
-_DEEPEST_REGION = 12
+_MAX_REGION_DEPTH = 12
 """Maximum depth of nested regions; Python allows 20 nested blocks."""
-_DEEPEST_CALL = 60
+_MAX_CALL_DEPTH = 60
 
 
 class CallGraph:
@@ -81,13 +81,13 @@ class CallGraph:
                 self.waiting.add(computation)
             self.sizes[computation] = len(computation.instructions) + sum(self.sizes.get(c, 0) for c in called)
             depths[computation] = 1 + max((depths.get(c, 0) for c in called), default=0)
-        if depths[entry] > _DEEPEST_CALL:
+        if depths[entry] > _MAX_CALL_DEPTH:
             raise CannotPlan(f"calls are nested {depths[entry]} deep")
 
     def is_inlined(self, computation: Computation) -> bool:
         """Returns whether a computation is inlined into its callers.
 
-        Other computations get a function of their own.
+        Other computations get separate functions.
         """
         return self.calls[computation] <= 1 or self.sizes.get(computation, 0) <= _INLINED_SIZE
 
@@ -163,7 +163,7 @@ class Lowering:
         self.bindings: dict[Instruction, Binding] = {}
         self._offsets: Memo[Shape, list[int]] = Memo(_offsets_of)
         self._numbers: dict[tuple[str, bytes], Leaves] = {}
-        self._foldable = _FOLDED_IN_ALL
+        self._foldable = _MAX_FOLDED_TOTAL
         self._most_instructions = _MIN_INCREASE + _INCREASE * sum(len(computation.instructions) for computation in graph.sizes)
         self._left = 0
 
@@ -173,10 +173,10 @@ class Lowering:
         region = Region()
         arguments = [variables_of(parameter.shape) for parameter in computation.parameters]
         region.parameters = tuple([leaf for argument in arguments for leaf in argument])
-        region.results = self._lowered(_Request(computation, arguments, region, _Known()))
+        region.results = self._lower(_Request(computation, arguments, region, _Known()))
         return region
 
-    def _lowered(self, request: _Request) -> Leaves:
+    def _lower(self, request: _Request) -> Leaves:
         """Runs a lowering, and the lowerings that it requests, on an explicit stack."""
         stack = [self._computation(request)]
         sent: Any = None
@@ -203,7 +203,7 @@ class Lowering:
         environment: dict[Instruction, Leaves] = {}
         for parameter, argument in zip(parameters, request.arguments, strict=True):
             environment[parameter] = as_declared(argument, parameter.shape)
-        for k, x in self._ordered(computation):
+        for k, x in self._instructions_to_compute(computation):
             if x in environment:
                 continue
             if x.literal is not None:
@@ -217,33 +217,33 @@ class Lowering:
                 environment[x] = self.operation(scope, x, operands)
         return environment[computation.root]
 
-    def _ordered(self, computation: Computation) -> list[tuple[int, Instruction]]:
+    def _instructions_to_compute(self, computation: Computation) -> list[tuple[int, Instruction]]:
         """Returns the instructions to compute, in a valid order, each with a random-stream number.
 
         Separate streams make random constants differ from each other.
         """
         try:
-            unknown = left_out(computation, self.options)
-            return [(k, x) for k, x in enumerate(in_order(computation)) if x not in unknown]
+            unknown = skipped_instructions(computation, self.options)
+            return [(k, x) for k, x in enumerate(dependency_order(computation)) if x not in unknown]
         except ValueError:
             raise CannotPlan(f"the instructions of '{computation.name}' depend on each other in a cycle") from None
 
     def _constant(self, x: Instruction, stream: int) -> Leaves:
         assert x.literal is not None
         try:
-            return self._numbered(x.shape, constants_of(x.shape, literal_value(x.literal, self.options, stream)))
+            return self._share_scalar(x.shape, constants_of(x.shape, literal_value(x.literal, self.options, stream)))
         except (MemoryError, ValueError, HlotoolError) as error:
             raise CannotPlan(f"the constant '{x.name}' cannot be read") from error
 
-    def _numbered(self, shape: Shape, leaves_of_constant: Leaves) -> Leaves:
+    def _share_scalar(self, shape: Shape, constant_leaves: Leaves) -> Leaves:
         """Returns the variables of a literal; scalars with equal bits share their variables.
 
         Folded results must not share variables: they have operations as sources, and an operation
         could then become its own source.
         """
         if not shape.is_array or shape.dimensions:
-            return leaves_of_constant
-        return self._numbers.setdefault((shape.element_type, leaves_of_constant[0].constant.tobytes()), leaves_of_constant)
+            return constant_leaves
+        return self._numbers.setdefault((shape.element_type, constant_leaves[0].constant.tobytes()), constant_leaves)
 
     def range_of(self, shape: Shape, index: int) -> tuple[int, int]:
         """Returns the index range of the leaves of one element of a tuple."""
@@ -257,8 +257,8 @@ class Lowering:
     def operation(self, scope: _Scope, x: Instruction, operands: Sequence[Leaves]) -> Leaves:
         """Returns the results of an instruction's kernel.
 
-        They belong to a new operation, or to an earlier operation that computes the same values, or
-        they are constants or the leaves of an operand.
+        The results belong to a new operation or to an earlier operation that computes the same
+        values, or they are constants or the leaves of an operand.
         """
         binding = self.bindings.get(x)
         if binding is None:
@@ -279,7 +279,7 @@ class Lowering:
                 key, known = None, None
             if known is not None:
                 return known
-        results = self._folded(x, binding, operands) if is_repeatable and not binding.suspends else None
+        results = self._fold(x, binding, operands) if is_repeatable and not binding.suspends else None
         if results is None:
             results = variables_of(x.shape)
             scope.region.operations.append(Operation(x, operands, results))
@@ -287,20 +287,20 @@ class Lowering:
             scope.known.operations[key] = results
         return results
 
-    def _folded(self, x: Instruction, binding: Binding, operands: Sequence[Leaves]) -> Leaves | None:
+    def _fold(self, x: Instruction, binding: Binding, operands: Sequence[Leaves]) -> Leaves | None:
         """Returns the result as a constant if all operands are small constants, else None."""
         if not x.shape.is_array or any(leaf.constant is None for operand in operands for leaf in operand):
             return None
         # A broadcast takes no memory, regardless of its size.
         if x.opcode != "broadcast":
             sizes = [prod(leaf.dimensions) for y in (x, *x.operands) for leaf in y.shape.leaves()]
-            if max(sizes) > FOLDED_ELEMENTS or sizes[0] > self._foldable:
+            if max(sizes) > MAX_FOLDED_ELEMENTS or sizes[0] > self._foldable:
                 return None
             self._foldable -= sizes[0]
         values = [with_leaves(y.shape, [leaf.constant for leaf in operand]) for y, operand in zip(x.operands, operands, strict=True)]
         try:
             with np.errstate(all="ignore"):
-                value = binding.checked(binding.function(*values, **binding.keywords))
+                value = binding.check(binding.function(*values, **binding.keywords))
         except Exception:
             # The error is raised again, with the location in the source, when the instruction is
             # executed.
@@ -409,7 +409,7 @@ def _call(self: Lowering, scope: _Scope, x: Instruction, operands: list[Leaves])
 @_lowering("conditional")
 def _conditional(self: Lowering, scope: _Scope, x: Instruction, operands: list[Leaves]) -> _Run:
     (selector,), *arguments = operands
-    if len(x.called) != len(arguments) or not arguments or scope.known.depth >= _DEEPEST_REGION:
+    if len(x.called) != len(arguments) or not arguments or scope.known.depth >= _MAX_REGION_DEPTH:
         raise CannotPlan("conditionals are nested too deeply, or do not match their branches")
     regions = []
     for computation, argument in zip(x.called, arguments, strict=True):
@@ -425,7 +425,7 @@ def _conditional(self: Lowering, scope: _Scope, x: Instruction, operands: list[L
 def _while(self: Lowering, scope: _Scope, x: Instruction, operands: list[Leaves]) -> _Run:
     (initial,) = operands
     condition, body = x.attributes["condition"], x.attributes["body"]
-    if scope.known.depth >= _DEEPEST_REGION:
+    if scope.known.depth >= _MAX_REGION_DEPTH:
         raise CannotPlan("loops are nested too deeply")
     if not (len(condition.parameters) == len(body.parameters) == 1) or not _has_shape(initial, body.parameters[0].shape):
         raise CannotPlan("the initial state of a loop does not match the parameter of its body")
@@ -438,11 +438,11 @@ def _while(self: Lowering, scope: _Scope, x: Instruction, operands: list[Leaves]
         region = Region()
         region.results = yield _Request(computation, [state], region, _Known(scope.known))
         regions.append(region)
-    goes_on, following = regions
-    as_declared(goes_on.results, condition.root.shape)
+    continues, following = regions
+    as_declared(continues.results, condition.root.shape)
     as_declared(following.results, x.shape)
     changing = [k for k in range(len(state)) if k not in kept]
     following.results = tuple([following.results[k] for k in changing])
     variables = tuple([state[k] for k in changing])
-    scope.region.operations.append(Loop(x, tuple([initial[k] for k in changing]), variables, goes_on, following))
+    scope.region.operations.append(Loop(x, tuple([initial[k] for k in changing]), variables, continues, following))
     return state

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from hlotool.interp.plan.graph import Leaves, Operation, Variable
-from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, wrapped
+from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, wrap_statement
 from hlotool.interp.plan.writer import Writer
 
 __all__ = ["NumberBlock", "NumberStatements"]
 
-_DEEPEST_BRANCH = 6
+_MAX_BRANCH_DEPTH = 6
 """Maximum depth of nested branches; Python allows 20 nested blocks."""
 _MAX_EXPRESSION_LENGTH = 160
 """Maximum length in characters, since Python's parser limits the nesting of parentheses."""
@@ -26,7 +26,7 @@ Storing a number in it takes half the time that NumPy takes to create a scalar.
 
 
 class NumberBlock:
-    """Operations in order. Those needed by only one choice of a select are in a block of their own.
+    """Operations in order. Those needed by only one choice of a select are in a separate block.
 
     `branches` maps each select to the blocks of its two choices, unless both are empty. It includes
     the selects in inner blocks.
@@ -41,7 +41,7 @@ class NumberBlock:
         self.branches: dict[Operation, tuple[NumberBlock, NumberBlock]] = {} if outer is None else outer.branches
 
     @classmethod
-    def of(cls, operations: Sequence[Operation], results: Leaves) -> NumberBlock:
+    def build(cls, operations: Sequence[Operation], results: Leaves) -> NumberBlock:
         """Returns the block of these operations, all of which the results need."""
         root = cls()
         blocks = [root]
@@ -55,7 +55,7 @@ class NumberBlock:
             block = needing[operation.results[0]]
             block.operations.append(operation)
             readers = [block] * len(operation.reads)
-            if operation.instruction.opcode == "select" and operation.reads[0].constant is None and block.depth < _DEEPEST_BRANCH:
+            if operation.instruction.opcode == "select" and operation.reads[0].constant is None and block.depth < _MAX_BRANCH_DEPTH:
                 branches = cls(block), cls(block)
                 block.branches[operation] = branches
                 blocks += branches
@@ -144,7 +144,7 @@ class NumberStatements:
             return
         self._writer.line(f"{self.text(result)} = {expression}")
         if template.wraps is not None:
-            self._writer.line(wrapped(self.text(result), template.wraps))
+            self._writer.line(wrap_statement(self.text(result), template.wraps))
 
     def _is_read_once(self, variable: Variable, reader: Operation) -> bool:
         """Returns whether a variable is read only once, in the expression of this operation."""

@@ -14,7 +14,7 @@ from hlotool.interp.binding import Binding
 from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.kernels.control_flow import is_pure
 from hlotool.interp.plan.graph import Leaves, Loop, Operation
-from hlotool.interp.plan.native.loops import NativeLoop, Reached, in_parts, is_simple, native_loop, needed_operations, outside_of
+from hlotool.interp.plan.native.loops import NativeLoop, Reached, is_simple, native_loop, needed_operations, outside_variables, run_in_parts
 from hlotool.interp.plan.number_blocks import NumberBlock, NumberStatements
 from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, can_hold
 from hlotool.interp.plan.runtime import PlanRun
@@ -43,7 +43,7 @@ class NumberLoop:
         self._native = native
         # Safe to execute: the source consists of names and numbers that the writer generates (see
         # the docstring of its module).
-        namespace = {**writer.namespace, "asarray": np.asarray, "wrapped": _wrapped}
+        namespace = {**writer.namespace, "asarray": np.asarray, "wrap": _wrap}
         exec(compile(self.source, "<loop>", "exec"), namespace)
         self._python = namespace["loop"]
 
@@ -51,7 +51,7 @@ class NumberLoop:
         count = len(self._types)
         if self._native is not None:
             self._native.enter()
-        result = in_parts(run, partial(self._part, run, values[count:]), 0, values[:count], is_compared=self._is_compared)
+        result = run_in_parts(run, partial(self._part, run, values[count:]), 0, values[:count], is_compared=self._is_compared)
         assert result is not None, "the loop in Python never gives up"
         return result
 
@@ -63,7 +63,7 @@ class NumberLoop:
         return has_ended, iterations, tuple([scalar_type(number) for scalar_type, number in zip(self._types, numbers, strict=True)])
 
 
-def _wrapped(number: int) -> int:
+def _wrap(number: int) -> int:
     """Returns an integer wrapped to the range of signed 64-bit integers."""
     half = 1 << 63
     return (number + half) % (2 * half) - half
@@ -77,7 +77,7 @@ def number_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NumberLo
     condition, body = map(needed_operations, loop.regions)
     if not all(map(can_hold, [variable for operation in (*condition, *body) for variable in (*operation.reads, *operation.results)])):
         return None
-    outside = outside_of(loop)
+    outside = outside_variables(loop)
     writer = Writer()
     if not all(map(can_hold, (*outside, *loop.condition.results, *loop.body.results))) or not _write(writer, loop, condition, body, outside):
         return None
@@ -88,26 +88,26 @@ def _write(writer: Writer, loop: Loop, condition: list[Operation], body: list[Op
     """Writes a loop with these operations. Returns whether there are templates for all of them."""
     names = NumberTemplates(writer, for_numba=False)
     templates: dict[Operation, NumberTemplate] = {}
-    (goes_on,) = loop.condition.results
+    (continues,) = loop.condition.results
     for operation in (*condition, *body):
         template = names.template(operation)
         if template is None:
             return False
         templates[operation] = template
-        if goes_on in operation.results:
+        if continues in operation.results:
             names.assume(operation)
-    statements = NumberStatements(writer, names, templates, (goes_on, *loop.body.results))
+    statements = NumberStatements(writer, names, templates, (continues, *loop.body.results))
     state = ", ".join(map(names.name, loop.state))
     parameters = ", ".join(["n", "limit", *map(names.name, (*loop.state, *outside))])
     with writer.block(f"def loop({parameters}):"):
         if any(template.rounds for template in templates.values()):
             writer.line(f"cell = {writer.bind(array, 'array')}('f', (0.0,))")
         with writer.block("while True:"):
-            statements.write(NumberBlock.of(condition, (goes_on,)))
-            writer.line(f"if not {statements.text(goes_on)}: return True, n, {state}")
+            statements.write(NumberBlock.build(condition, (continues,)))
+            writer.line(f"if not {statements.text(continues)}: return True, n, {state}")
             writer.line(f"if n == limit: return False, n, {state}")
             writer.line("n += 1")
-            statements.write(NumberBlock.of(body, loop.body.results))
+            statements.write(NumberBlock.build(body, loop.body.results))
             pairs = [(names.name(variable), statements.value(result)) for variable, result in zip(loop.state, loop.body.results, strict=True)]
             pairs = [(target, value) for target, value in pairs if target != value]
             if pairs:

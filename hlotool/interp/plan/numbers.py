@@ -4,7 +4,7 @@ Integers are unbounded and are wrapped explicitly; there are also truth values a
 numbers are faster than NumPy's scalars, for which `scalars` writes expressions, but they must be
 converted from and to arrays. Python's numbers are therefore used only in loops that contain nothing
 but numbers. Python's floats are doubles; sums, products and quotients of f32 numbers in double
-precision have so many digits that rounding them to f32 gives the same result as computing in f32.
+precision have so many digits that rounding them to f32 is the same as computing in f32.
 
 For Numba, which has 64-bit integers that wrap and floats of both widths, only the expressions for
 floats differ.
@@ -25,10 +25,10 @@ from hlotool.interp.dtypes import NUMBERS, NumberType
 from hlotool.interp.monoids import Monoid
 from hlotool.interp.plan.forms import Form, form_of
 from hlotool.interp.plan.graph import Leaves, Operation, Variable
-from hlotool.interp.plan.scalars import CLAMPED, OPERATORS, PARTLY
+from hlotool.interp.plan.scalars import INTEGER_CLAMP, OPERATORS, PARTIAL_OPERATORS
 from hlotool.interp.plan.writer import Writer
 
-__all__ = ["NumberTemplate", "NumberTemplates", "can_hold", "is_held", "wrapped"]
+__all__ = ["NumberTemplate", "NumberTemplates", "can_hold", "is_held", "wrap_statement"]
 
 
 class NumberTemplate(NamedTuple):
@@ -73,11 +73,11 @@ class _Wrapped(_Exact):
 
 
 _MAY_OVERFLOW = {np.add, np.subtract, np.multiply, np.negative, np.invert}
-_OF_INTEGERS: dict[Any, _Exact] = {
+_INTEGER_TEMPLATES: dict[Any, _Exact] = {
     **{function: (_Wrapped if function in _MAY_OVERFLOW else _Exact)(text) for function, text in OPERATORS.items()},
     np.abs: _Wrapped("{0} if {0} >= 0 else -{0}"),
     np.sign: _Exact("1 if {0} > 0 else 0 if {0} == 0 else -1"),
-    # Python rounds down, HLO toward zero. In HLO, division by zero gives a number with all bits
+    # Python rounds down, HLO toward zero. In HLO, all bits of the result of a division by zero are
     # set.
     functions.divide_integers: _Wrapped(
         "{0} // {1} if {0} >= 0 and {1} > 0 else -1 if {1} == 0 else -(-{0} // {1}) if {1} > 0 else -{0} // -{1} if {0} < 0 else -({0} // -{1})"
@@ -89,25 +89,25 @@ _OF_INTEGERS: dict[Any, _Exact] = {
     functions.shift_right_arithmetic: _Exact("{0} >> {1} if 0 <= {1} < {bits} else -1 if {0} < 0 else 0"),
     functions.shift_right_logical: _Wrapped("({0} & {mask}) >> {1} if 0 <= {1} < {bits} else 0"),
 }
-_OF_UNSIGNED = {
+_UNSIGNED_TEMPLATES = {
     # As for signed integers, the highest bit acts as the sign.
     functions.shift_right_arithmetic: _Wrapped("({0} - {values} if 2 * {0} >= {values} else {0}) >> ({1} if {1} < {bits} else {bits})"),
 }
-_DIVIDED_BY_POSITIVE = {
+_POSITIVE_DIVISOR_TEMPLATES = {
     functions.divide_integers: _Exact("{0} // {1} if {0} >= 0 else -(-{0} // {1})"),
     functions.remainder_integers: _Exact("{0} % {1} if {0} >= 0 else -(-{0} % {1})"),
 }
-_SHIFTED_BY_CONSTANT = {
+_CONSTANT_SHIFT_TEMPLATES = {
     functions.shift_left: _Wrapped("{0} << {1}"),
     functions.shift_right_logical: _Wrapped("({0} & {mask}) >> {1}"),
 }
-_NOT_IN_64_BITS = {functions.divide_integers, functions.remainder_integers, functions.shift_right_logical}
+_UNSUPPORTED_64_BIT = {functions.divide_integers, functions.remainder_integers, functions.shift_right_logical}
 """Functions that Numba computes differently for some 64-bit integers.
 
 The mask does not fit into a signed 64-bit integer, and the smallest integer cannot be negated.
 """
 
-_OF_TRUTH_VALUES: dict[Any, _Exact] = {
+_PRED_TEMPLATES: dict[Any, _Exact] = {
     **{function: _Exact(text) for function, text in OPERATORS.items()},
     np.logical_and: _Exact("{0} and {1}"),
     np.logical_or: _Exact("{0} or {1}"),
@@ -115,17 +115,17 @@ _OF_TRUTH_VALUES: dict[Any, _Exact] = {
     np.logical_not: _Exact("not {0}"),
 }
 """Templates for operations whose first operand is a truth value, including selects."""
-_COMBINED: dict[str, Callable[..., int]] = {"add": add, "subtract": sub, "multiply": mul, "negate": neg}
+_ARITHMETIC: dict[str, Callable[..., int]] = {"add": add, "subtract": sub, "multiply": mul, "negate": neg}
 _Range = tuple[int, int]
 
 
-def _of_remainder(ranges: Sequence[_Range], bits: int) -> _Range | None:
+def _remainder_range(ranges: Sequence[_Range], bits: int) -> _Range | None:
     largest = max(map(abs, ranges[1]))
     # The remainder of a division by zero is the dividend.
     return (-largest + 1, largest - 1) if 0 not in range(ranges[1][0], ranges[1][1] + 1) else None
 
 
-def _of_quotient(ranges: Sequence[_Range], bits: int) -> _Range | None:
+def _quotient_range(ranges: Sequence[_Range], bits: int) -> _Range | None:
     dividends, (divisor, other) = ranges
     if not divisor == other > 1:
         return None
@@ -133,27 +133,27 @@ def _of_quotient(ranges: Sequence[_Range], bits: int) -> _Range | None:
     return low, high
 
 
-def _of_and(ranges: Sequence[_Range], bits: int) -> _Range | None:
+def _and_range(ranges: Sequence[_Range], bits: int) -> _Range | None:
     masks = [high for low, high in ranges if low >= 0]
     return (0, min(masks)) if masks else None
 
 
-def _of_logical_shift(ranges: Sequence[_Range], bits: int) -> _Range | None:
+def _logical_shift_range(ranges: Sequence[_Range], bits: int) -> _Range | None:
     least, most = ranges[1]
     return (0, (1 << (bits - least)) - 1) if 0 < least <= most < bits else None
 
 
-def _of_select(ranges: Sequence[_Range], bits: int) -> _Range | None:
+def _select_range(ranges: Sequence[_Range], bits: int) -> _Range | None:
     lows, highs = zip(*ranges[1:], strict=True)
     return min(lows), max(highs)
 
 
 _RANGES: dict[str, Callable[[Sequence[_Range], int], _Range | None]] = {
-    "and": _of_and,
-    "divide": _of_quotient,
-    "remainder": _of_remainder,
-    "select": _of_select,
-    "shift-right-logical": _of_logical_shift,
+    "and": _and_range,
+    "divide": _quotient_range,
+    "remainder": _remainder_range,
+    "select": _select_range,
+    "shift-right-logical": _logical_shift_range,
 }
 """Functions from the operands' ranges and the bit width to the result's range.
 
@@ -161,18 +161,18 @@ They return None if the range is unknown.
 """
 
 
-_OF_FLOATS: dict[Any, str] = {np.abs: "abs({0})", np.divide: "{0} / {1} if {1} else {call}"}
+_FLOAT_TEMPLATES: dict[Any, str] = {np.abs: "abs({0})", np.divide: "{0} / {1} if {1} else {call}"}
 # The sum of two zeros is positive if either zero is positive. The sum of a NaN and a number has the
 # bits of the NaN.
 _LARGER = "{0} if {0} > {1} or ({0} == {1} and {0} != 0) else {1} if {1} > {0} else {0} + {1}"
 _SMALLER = "{0} if {0} < {1} or ({0} == {1} and {0} != 0) else {1} if {1} < {0} else {0} + {1} if {0} != {1} else -(-{0} - {1})"
-_OF_NATIVE_FLOATS: dict[Any, str] = {
+_NATIVE_FLOAT_TEMPLATES: dict[Any, str] = {
     np.abs: "abs({0})",
     functions.maximum_floats: _LARGER,
     functions.minimum_floats: _SMALLER,
 }
 """Templates for machine code that differ from those for Python."""
-_CLAMPED_NATIVE_FLOATS = _SMALLER.format("{2}", f"({_LARGER})")
+_NATIVE_FLOAT_CLAMP = _SMALLER.format("{2}", f"({_LARGER})")
 _ROUNDED = {np.add, np.subtract, np.multiply, np.divide}
 _DISTANCES = {"LT": (None, -1), "LE": (None, 0), "GT": (1, None), "GE": (0, None), "EQ": (0, 0)}
 """Bounds of an operand, relative to the constant in a comparison that is true.
@@ -200,7 +200,7 @@ class NumberTemplates:
             return self._writer.name(variable)
         number = variable.constant.item()
         if isinstance(number, float):
-            # Numba needs the name, which is bound to a float of the right width.
+            # Numba requires the name, which is bound to a float of the right width.
             return self._writer.name(variable) if self._for_numba else self._writer.bind(number)
         return f"({number})" if number < 0 else str(number)
 
@@ -228,12 +228,12 @@ class NumberTemplates:
         number, source = NUMBERS[result.shape.element_type], NUMBERS[operation.reads[0].shape.element_type]
         opcode = operation.instruction.opcode
         if opcode == "convert":
-            return self._converted(source, number)
+            return self._conversion_template(source, number)
         if source.kind == "float":
             is_clamped = self._for_numba and opcode == "clamp"
-            return NumberTemplate(_CLAMPED_NATIVE_FLOATS) if is_clamped else self._of_floats(form, len(operation.reads), source, number)
+            return NumberTemplate(_NATIVE_FLOAT_CLAMP) if is_clamped else self._float_template(form, len(operation.reads), source, number)
         if opcode == "clamp":
-            return NumberTemplate(CLAMPED)
+            return NumberTemplate(INTEGER_CLAMP)
         template = self._template(form, operation.reads, source)
         if template is None:
             return None
@@ -242,52 +242,52 @@ class NumberTemplates:
     def combination(self, monoid: Monoid, number: NumberType) -> NumberTemplate | None:
         """Returns the template for the combining function of a reduction; None if there is none."""
         if number.kind == "float":
-            functions_of_floats = {"maximum": functions.maximum_floats, "minimum": functions.minimum_floats}
-            function = functions_of_floats.get(monoid.opcode, monoid.numbers)
-            return self._of_floats(Form(function), 2, number, number)
+            float_functions = {"maximum": functions.maximum_floats, "minimum": functions.minimum_floats}
+            function = float_functions.get(monoid.opcode, monoid.numbers)
+            return self._float_template(Form(function), 2, number, number)
         if number.kind == "pred":
-            template = _OF_TRUTH_VALUES.get(monoid.preds)
+            template = _PRED_TEMPLATES.get(monoid.preds)
         else:
-            template = _OF_INTEGERS.get(monoid.numbers)
+            template = _INTEGER_TEMPLATES.get(monoid.numbers)
         if template is None:
             return None
         return NumberTemplate(_for_width(template, number), number if isinstance(template, _Wrapped) else None)
 
-    def _of_floats(self, form: Form, count: int, source: NumberType, result: NumberType) -> NumberTemplate | None:
+    def _float_template(self, form: Form, count: int, source: NumberType, result: NumberType) -> NumberTemplate | None:
         function = self._writer.bind(form.function)
         is_ufunc = isinstance(form.function, np.ufunc)
-        partly = None if is_ufunc else PARTLY.get(form.function)
+        partial_operator = None if is_ufunc else PARTIAL_OPERATORS.get(form.function)
         text = OPERATORS.get(form.function) if form.function not in (np.maximum, np.minimum) else None
         if self._for_numba:
-            native = _OF_NATIVE_FLOATS.get(form.function, text)
+            native = _NATIVE_FLOAT_TEMPLATES.get(form.function, text)
             return None if native is None else NumberTemplate(native)
-        own = _OF_FLOATS.get(form.function, partly)
+        own = _FLOAT_TEMPLATES.get(form.function, partial_operator)
         scalar_type = self._writer.bind(source.held.type, source.held.name)
         operands = [f"{scalar_type}({{{k}}})" for k in range(count)]
         arguments = ", ".join(operands if is_ufunc else [f"asarray({operand})" for operand in operands])
         call = f"{'bool' if result.kind == 'pred' else 'float'}({function}({arguments}))"
         rounds = form.function in _ROUNDED and result.bits == 32
-        return NumberTemplate(_filled(own or text or call, {"call": call}), None, rounds)
+        return NumberTemplate(_fill(own or text or call, {"call": call}), None, rounds)
 
     def _template(self, form: Form, operands: Leaves, source: NumberType) -> _Exact | None:
         function = form.function.func if isinstance(form.function, partial) else form.function
         if source.kind == "pred":
             truth = _constant(operands[-1])
             is_itself = truth is not None and function is (np.equal if truth else np.not_equal)
-            return _Exact("{0}") if is_itself else _OF_TRUTH_VALUES.get(function)
-        if self._for_numba and source.bits == 64 and function in _NOT_IN_64_BITS:
+            return _Exact("{0}") if is_itself else _PRED_TEMPLATES.get(function)
+        if self._for_numba and source.bits == 64 and function in _UNSUPPORTED_64_BIT:
             return None
         second = _constant(operands[-1])
-        if source.kind == "signed" and function in _DIVIDED_BY_POSITIVE and second is not None and second > 0:
-            return _DIVIDED_BY_POSITIVE[function]
-        if function in _SHIFTED_BY_CONSTANT and second is not None and 0 <= second < source.bits:
+        if source.kind == "signed" and function in _POSITIVE_DIVISOR_TEMPLATES and second is not None and second > 0:
+            return _POSITIVE_DIVISOR_TEMPLATES[function]
+        if function in _CONSTANT_SHIFT_TEMPLATES and second is not None and 0 <= second < source.bits:
             is_plain = function is functions.shift_right_logical and self._range(operands[0])[0] >= 0
-            return _Exact("{0} >> {1}") if is_plain else _SHIFTED_BY_CONSTANT[function]
-        return (_OF_UNSIGNED.get(function) if source.kind == "unsigned" else None) or _OF_INTEGERS.get(function)
+            return _Exact("{0} >> {1}") if is_plain else _CONSTANT_SHIFT_TEMPLATES[function]
+        return (_UNSIGNED_TEMPLATES.get(function) if source.kind == "unsigned" else None) or _INTEGER_TEMPLATES.get(function)
 
     def _fits(self, operation: Operation) -> bool:
         """Returns whether the template's value is always in the range of the type."""
-        combine = _COMBINED.get(operation.instruction.opcode)
+        combine = _ARITHMETIC.get(operation.instruction.opcode)
         if combine is None:
             return operation.results[0] in self._ranges
         (result,) = operation.results
@@ -316,7 +316,7 @@ class NumberTemplates:
             low, high = _limits(result)
             self._ranges[result] = max(low, ends[0]), min(high, ends[1])
 
-    def _converted(self, source: NumberType, result: NumberType) -> NumberTemplate | None:
+    def _conversion_template(self, source: NumberType, result: NumberType) -> NumberTemplate | None:
         if result.kind == "float":
             return self._to_float(source, result)
         if result.kind == "pred":
@@ -362,21 +362,21 @@ def _limits(variable: Variable) -> tuple[int, int]:
 def _for_width(template: _Exact, number: NumberType) -> str:
     """Returns the text of a template for integers of this width."""
     values = {"bits": str(number.bits), "values": str(1 << number.bits), "mask": str((1 << number.bits) - 1)}
-    return _filled(template.text, values)
+    return _fill(template.text, values)
 
 
-def _filled(template: str, values: dict[str, str]) -> str:
+def _fill(template: str, values: dict[str, str]) -> str:
     """Returns the template with some of the names in braces replaced."""
     for name, value in values.items():
         template = template.replace(f"{{{name}}}", value)
     return template
 
 
-def wrapped(target: str, number: NumberType) -> str:
+def wrap_statement(target: str, number: NumberType) -> str:
     """Returns the statement that wraps a number to the range of its type."""
     values, half = 1 << number.bits, 1 << (number.bits - 1)
     if number.kind == "unsigned":
         return f"{target} &= {values - 1}"
     # Numba's 64-bit integers are always in range, and the mask does not fit into them.
-    inside = f"wrapped({target})" if number.bits == 64 else f"({target} + {half} & {values - 1}) - {half}"
+    inside = f"wrap({target})" if number.bits == 64 else f"({target} + {half} & {values - 1}) - {half}"
     return f"if not {-half} <= {target} <= {half - 1}: {target} = {inside}"

@@ -34,9 +34,9 @@ __all__ = ["Plan", "PlanExecutor"]
 class PlanFunction:
     """The generated function of one computation.
 
-    It takes the leaves of arguments, and returns a value in the kernels' form. `source` is its
-    source code, and `blamed` contains the instruction to blame for each line. If `waits` is true,
-    the function is a generator.
+    The function takes the leaves of arguments, and returns a value in the kernels' form. `source`
+    is the source code, and `blamed` contains the instruction to blame for each line. If `waits` is
+    true, the function is a generator.
     """
 
     __slots__ = ("_code", "_function", "_options", "_parameters", "blamed", "computation", "source", "waits")
@@ -58,10 +58,10 @@ class PlanFunction:
         self._parameters = [leaf for parameter in computation.parameters for leaf in parameter.shape.leaves()]
         self._code: CodeType = self._function.__code__
 
-    def run(self, run: PlanRun, module: Module, leaves_of_arguments: Sequence[Any]) -> Generator[Wait, None, Value]:
+    def run(self, run: PlanRun, module: Module, argument_leaves: Sequence[Any]) -> Generator[Wait, None, Value]:
         """Returns the value for these leaves of arguments. Yields when the device has to wait."""
         try:
-            results = self._function(run, *leaves_of_arguments)
+            results = self._function(run, *argument_leaves)
             if self.waits:
                 results = yield from results
         except (EvaluationError, Mismatch):
@@ -74,12 +74,12 @@ class PlanFunction:
             raise Binding(x, self._options).error(error, module, run.device) from error
         return with_leaves(self.computation.root.shape, [np.asarray(leaf) if isinstance(leaf, np.generic) else leaf for leaf in results])
 
-    def accepts(self, leaves_of_arguments: Sequence[Any]) -> bool:
+    def accepts(self, argument_leaves: Sequence[Any]) -> bool:
         """Returns whether the arguments match the declared parameters.
 
         Nothing else checks the arguments when a kernel calls a computation.
         """
-        return len(leaves_of_arguments) == len(self._parameters) and all(map(_is_of, leaves_of_arguments, self._parameters))
+        return len(argument_leaves) == len(self._parameters) and all(map(_matches, argument_leaves, self._parameters))
 
     def _blamed(self, error: Exception) -> Instruction:
         """Returns the instruction whose line of generated code raised an error."""
@@ -90,7 +90,7 @@ class PlanFunction:
         return self.blamed[traceback.tb_lineno - 1] or self.computation.root
 
 
-def _is_of(leaf: Any, shape: Shape) -> bool:
+def _matches(leaf: Any, shape: Shape) -> bool:
     if not shape.is_array or any(shape.dynamic):
         return True
     return bool(leaf.dtype == NUMPY_TYPES.get(shape.element_type) and leaf.shape == shape.dimensions)

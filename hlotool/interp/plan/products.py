@@ -32,8 +32,8 @@ def write_product(writer: Writer, operation: Operation) -> bool:
         orders = orders_of(operation.instruction)
         is_dense = "a.flags.c_contiguous and b.flags.c_contiguous" if not any(orders) and not form.may_be_symmetric else "False"
         writer.line(f"if not ({is_dense}): a, b = {writer.bind(operands_in_layout(orders))}(a, b)")
-    left = _viewed(writer, "a", lhs, form.lhs_order, form.lhs_sizes)
-    right = _viewed(writer, "b", rhs, form.rhs_order, form.rhs_sizes)
+    left = _view_expression(writer, "a", lhs, form.lhs_order, form.lhs_sizes)
+    right = _view_expression(writer, "b", rhs, form.rhs_order, form.rhs_sizes)
     product = f"{writer.bind(large_product) if form.is_large else writer.bind(np.matmul, 'matmul')}({left}, {right})"
     has_matrix = (*form.lhs_sizes[:-1], form.rhs_sizes[-1]) == form.sizes
     # A scalar result is a matrix of one element at first.
@@ -74,7 +74,7 @@ def _is_dynamic(variable: Variable) -> bool:
     return not variable.shape.is_array or any(variable.shape.dynamic or ())
 
 
-def _viewed(writer: Writer, name: str, variable: Variable, order: tuple[int, ...], sizes: tuple[int, ...]) -> str:
+def _view_expression(writer: Writer, name: str, variable: Variable, order: tuple[int, ...], sizes: tuple[int, ...]) -> str:
     """Returns the expression for a variable's array of this name, transposed and reshaped."""
     if order != tuple(range(len(order))):
         name += f".transpose({writer.bind(order)})"

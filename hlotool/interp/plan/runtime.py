@@ -15,7 +15,7 @@ from hlotool.interp.kernels.control_flow import FIRST_COMPARED, branch_of, is_sa
 from hlotool.interp.options import RunOptions
 from hlotool.interp.ownership import can_alias
 from hlotool.interp.plan.errors import Mismatch
-from hlotool.interp.plan.threads import in_parts
+from hlotool.interp.plan.threads import run_in_parallel
 from hlotool.interp.values import Value, leaves, with_leaves
 from hlotool.ir.model import Instruction
 
@@ -45,7 +45,7 @@ class PlanRun:
         self.reached = reached
         self.deadline = None if options.timeout_seconds is None else time.monotonic() + options.timeout_seconds
 
-    def driven(self, run: Run) -> Generator[Wait, None, Value]:
+    def drive(self, run: Run) -> Generator[Wait, None, Value]:
         """Returns the value of a kernel that suspends. Yields when the device has to wait."""
         value: Value = None
         while True:
@@ -69,13 +69,13 @@ class PlanRun:
             raise Violation("R005", "opcode", f"the run took longer than {self.options.timeout_seconds:g} s")
 
 
-def finished(run: Generator[Wait, None, Value]) -> Value:
+def finish(run: Generator[Wait, None, Value]) -> Value:
     """Returns the value of a run in which nothing waits."""
     try:
         next(run)
     except StopIteration as end:
         return end.value
-    raise InternalError("a device waits in code in which nothing may wait")
+    raise InternalError("a device waits in code that must not wait")
 
 
 def first_check(options: RunOptions, is_finite: bool) -> int | None:
@@ -110,8 +110,8 @@ GLOBALS: dict[str, Any] = {
     "branch_of": branch_of,
     "can_alias": can_alias,
     "empty": np.empty,
-    "finished": finished,
-    "in_parts": in_parts,
+    "finish": finish,
+    "run_in_parallel": run_in_parallel,
     "is_same": is_same,
     "leaves": leaves,
     "ndarray": np.ndarray,

@@ -1,7 +1,7 @@
 """Expressions for operations on single numbers, as Python operators on NumPy scalars.
 
 An operator takes a tenth of the time of a NumPy function. A table maps the functions of the
-elementwise kernels to operators. If an operator gives a different result for some numbers, the
+elementwise kernels to operators. If an operator returns a different result for some numbers, the
 expression calls the kernel's function for these numbers.
 """
 
@@ -19,7 +19,7 @@ from hlotool.interp.plan.forms import Form, form_of
 from hlotool.interp.plan.graph import Operation
 from hlotool.interp.plan.writer import Writer
 
-__all__ = ["CLAMPED", "OPERATORS", "PARTLY", "scalar_expression"]
+__all__ = ["INTEGER_CLAMP", "OPERATORS", "PARTIAL_OPERATORS", "scalar_expression"]
 
 OPERATORS: dict[Any, str] = {
     np.add: "{0} + {1}",
@@ -41,15 +41,15 @@ OPERATORS: dict[Any, str] = {
     np.less_equal: "{0} <= {1}",
     np.greater: "{0} > {1}",
     np.greater_equal: "{0} >= {1}",
-    # For integers only: kernels compare floats with functions of their own.
+    # For integers only: kernels compare floats with other functions.
     np.maximum: "{0} if {0} > {1} else {1}",
     np.minimum: "{0} if {0} < {1} else {1}",
     np.where: "{1} if {0} else {2}",
 }
 """Operator expressions by the function that computes arrays."""
-CLAMPED = "{2} if {1} > {2} or {0} > {2} else {0} if {1} < {0} else {1}"
+INTEGER_CLAMP = "{2} if {1} > {2} or {0} > {2} else {0} if {1} < {0} else {1}"
 """The template for clamping integers; its operands are lower limit, number and upper limit."""
-PARTLY: dict[Any, str] = {
+PARTIAL_OPERATORS: dict[Any, str] = {
     functions.maximum_floats: "{0} if {0} > {1} else {1} if {1} > {0} else {call}",
     functions.minimum_floats: "{0} if {0} < {1} else {1} if {1} < {0} else {call}",
     # Python rounds down, HLO toward zero. Only HLO defines division by zero.
@@ -89,7 +89,7 @@ def scalar_expression(operation: Operation, writer: Writer) -> str | None:
         if result.kind != "pred" and (source.kind != "float" or result.kind == "float"):
             return _cast(writer, operands[0], source.held, result.held)
     if operation.instruction.opcode == "clamp" and numbers[0].element.is_integral:
-        return CLAMPED.format(*operands)
+        return INTEGER_CLAMP.format(*operands)
     return _expression(writer.bind, form, operands, numbers[-1])
 
 
@@ -106,8 +106,8 @@ def _expression(bind: Callable[[Any], str], form: Form, operands: list[str], res
     function = bind(form.function)
     call = f"{function}({', '.join(f'asarray({operand})' for operand in operands)})[()]"
     # Integer functions may be bound to their width by `partial`.
-    partly = PARTLY.get(form.function.func if isinstance(form.function, partial) else form.function)
-    if partly is not None and (result.kind != "float" or not isinstance(form.function, np.ufunc)):
+    partial_operator = PARTIAL_OPERATORS.get(form.function.func if isinstance(form.function, partial) else form.function)
+    if partial_operator is not None and (result.kind != "float" or not isinstance(form.function, np.ufunc)):
         zero, one = (bind(result.held.type(number)) for number in (0, 1))
-        return partly.format(*operands, call=call, bits=result.bits, zero=zero, one=one)
+        return partial_operator.format(*operands, call=call, bits=result.bits, zero=zero, one=one)
     return f"{function}({', '.join(operands)})" if isinstance(form.function, np.ufunc) else call

@@ -8,7 +8,7 @@ from hlotool.interp.binding import Binding
 from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.plan.dynamic_slices import write_dynamic_slice, write_dynamic_update_slice
 from hlotool.interp.plan.forms import Form, form_of, reduction_of
-from hlotool.interp.plan.graph import Leaves, Operation, Variable, index_of_view, long_dimensions
+from hlotool.interp.plan.graph import Leaves, Operation, Variable, long_dimensions, view_index
 from hlotool.interp.plan.products import write_product
 from hlotool.interp.plan.scalars import scalar_expression
 from hlotool.interp.plan.views import view_expression
@@ -47,7 +47,8 @@ def write_operation(
 ) -> Variable | None:
     """Writes the statements that compute an operation's results.
 
-    `sources` contains its `implicit_operands`, and `dying` the operands that nothing reads later.
+    `sources` contains the operation's `implicit_operands`, and `dying` the operands that nothing
+    reads later.
     `reusable` contains variables whose arrays have no other references; the result is written into
     such an array if its variable dies.
 
@@ -88,7 +89,7 @@ def _write_elementwise(writer: Writer, operation: Operation, sources: list[Varia
         expression = writer.name(source)
         if source is not variable and source.shape.dimensions:
             long = long_dimensions(variable.shape)
-            expression += index_of_view(source.shape, tuple([long[k] for k in variable.view_source[1]]), result.shape.rank)
+            expression += view_index(source.shape, tuple([long[k] for k in variable.view_source[1]]), result.shape.rank)
         operands.append(expression)
     name = writer.name(result)
     if form.copies:
@@ -150,7 +151,7 @@ def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: 
             keywords.append("can_alias=False")
     call = f"{writer.bind(binding.function)}({', '.join([*arguments, *keywords])})"
     if binding.suspends:
-        call = writer.finished(f"run.driven({call})")
+        call = writer.finish(f"run.drive({call})")
     _write_result(writer, operation, binding, call)
     if passed is not None:
         writer.line("o = None")
@@ -164,7 +165,7 @@ def _write_result(writer: Writer, operation: Operation, binding: Binding, call: 
         name = writer.name(result)
         writer.line(f"{name} = {call}")
         if binding.dtype is not None:
-            dtype, checked = writer.bind(binding.dtype, binding.dtype.name), writer.bind(binding.checked)
+            dtype, checked = writer.bind(binding.dtype, binding.dtype.name), writer.bind(binding.check)
             wrong = f"type({name}) is not ndarray or {name}.dtype is not {dtype} or {name}.shape != {writer.bind(binding.dimensions)}"
             writer.line(f"if {wrong}: {name} = {checked}({name})")
         if result.is_scalar:

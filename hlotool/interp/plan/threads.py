@@ -10,17 +10,17 @@ from itertools import pairwise
 
 import numpy as np
 
-__all__ = ["in_parts"]
+__all__ = ["run_in_parallel"]
 
 
-def in_parts(compute: Callable[[int, int], None], size: int, step: int, threads: int) -> None:
+def run_in_parallel(compute: Callable[[int, int], None], size: int, step: int, threads: int) -> None:
     """Calls `compute(first, last)` in parallel for parts of the range from 0 to `size`.
 
     The parts begin at multiples of `step`; the last one ends at `size`. When all calls have ended,
     raises the error of the first part that failed, if any.
 
     >>> parts = []
-    >>> in_parts(lambda first, last: parts.append((first, last)), size=10, step=4, threads=2)
+    >>> run_in_parallel(lambda first, last: parts.append((first, last)), size=10, step=4, threads=2)
     >>> sorted(parts)
     [(0, 4), (4, 10)]
     """
@@ -28,7 +28,7 @@ def in_parts(compute: Callable[[int, int], None], size: int, step: int, threads:
     count = min(threads, steps)
     bounds = [steps * k // count * step for k in range(count)] + [size]
     pool = _pool(threads)
-    others = [pool.submit(_computed, compute, first, last) for first, last in pairwise(bounds[1:])]
+    others = [pool.submit(_compute_part, compute, first, last) for first, last in pairwise(bounds[1:])]
     try:
         compute(bounds[0], bounds[1])
     finally:
@@ -38,7 +38,7 @@ def in_parts(compute: Callable[[int, int], None], size: int, step: int, threads:
             raise error
 
 
-def _computed(compute: Callable[[int, int], None], first: int, last: int) -> None:
+def _compute_part(compute: Callable[[int, int], None], first: int, last: int) -> None:
     # NumPy's error handling must be set in each thread.
     with np.errstate(all="ignore"):
         compute(first, last)

@@ -65,12 +65,12 @@ class Writer:
         self._lines.texts.append(self._indent + text)
         self._lines.blamed.append(self.current)
 
-    def finished(self, run: str) -> str:
+    def finish(self, run: str) -> str:
         """Returns the expression for the value that a generator returns."""
-        return f"(yield from {run})" if self.waits else f"finished({run})"
+        return f"(yield from {run})" if self.waits else f"finish({run})"
 
     @contextmanager
-    def diverted(self) -> Iterator[Lines]:
+    def divert(self) -> Iterator[Lines]:
         """Diverts the lines added inside of the context to a Lines object, for `extend`."""
         outer, indent = self._lines, self._indent
         self._lines, self._indent = Lines(), ""
@@ -80,7 +80,7 @@ class Writer:
             self._lines, self._indent = outer, indent
 
     def extend(self, lines: Lines) -> None:
-        """Adds lines that were diverted."""
+        """Adds diverted lines."""
         self._lines.texts += [self._indent + text for text in lines.texts]
         self._lines.blamed += lines.blamed
 

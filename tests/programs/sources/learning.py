@@ -214,15 +214,15 @@ def int8_matmul(x, weights, signed, unsigned):
 def fp8_matmul(x, weights):
     """Computes the forward pass in e4m3fn and gradients in e5m2, each with its own scale."""
 
-    def quantized(a, dtype):
+    def quantize(a, dtype):
         most = jnp.finfo(dtype).max.astype(jnp.float32)
         scale = jnp.max(jnp.abs(a)) / most
         return jnp.clip(a / scale, -most, most).astype(dtype), scale
 
-    qx, sx = quantized(x, jnp.float8_e4m3fn)
-    qw, sw = quantized(weights, jnp.float8_e4m3fn)
+    qx, sx = quantize(x, jnp.float8_e4m3fn)
+    qw, sw = quantize(weights, jnp.float8_e4m3fn)
     value = lax.dot_general(qx, qw, (((1,), (0,)), ((), ())), preferred_element_type=jnp.float32) * sx * sw
-    qg, sg = quantized(jnp.sin(value), jnp.float8_e5m2)
+    qg, sg = quantize(jnp.sin(value), jnp.float8_e5m2)
     back = qg.astype(jnp.float32) @ qw.astype(jnp.float32).T * sg * sw
     others = [x.astype(t).astype(jnp.float32) for t in (jnp.float8_e4m3fnuz, jnp.float8_e5m2fnuz, jnp.float8_e4m3b11fnuz)]
     return value, back, qx, qg, others

@@ -22,7 +22,7 @@ def special_functions(x, positive, fraction):
 
 @program(lambda d: (d.uniform(0.1, 6, 6), d.uniform(0.1, 6, 6)))
 def incomplete_gamma(a, x):
-    """Sums series and continued fractions for as many iterations as any of the numbers needs."""
+    """Sums series and continued fractions until they converge for all numbers."""
     return special.gammainc(a, x)
 
 

@@ -57,18 +57,18 @@ def markov_chain(position, key):
 @program(lambda d: (d.normal(14, 2), d.key()))
 def k_means(points, key):
     """Draws initial centers, and then assigns and averages points until nothing changes."""
-    centres = points[random.choice(key, 14, (3,), replace=False)]
+    centers = points[random.choice(key, 14, (3,), replace=False)]
 
-    def assign(centres):
-        return jnp.argmin(jnp.sum((points[:, None] - centres[None]) ** 2, -1), -1)
+    def assign(centers):
+        return jnp.argmin(jnp.sum((points[:, None] - centers[None]) ** 2, -1), -1)
 
     def better(state):
-        centres, _, count = state
-        chosen = assign(centres)
+        centers, _, count = state
+        chosen = assign(centers)
         sums = jax.ops.segment_sum(points, chosen, 3)
         sizes = jnp.bincount(chosen, length=3)
-        made = jnp.where(sizes[:, None] > 0, sums / jnp.maximum(sizes, 1)[:, None], centres)
-        return made, jnp.max(jnp.abs(made - centres)), count + 1
+        made = jnp.where(sizes[:, None] > 0, sums / jnp.maximum(sizes, 1)[:, None], centers)
+        return made, jnp.max(jnp.abs(made - centers)), count + 1
 
-    centres, _, count = lax.while_loop(lambda s: (s[1] > 1e-5) & (s[2] < 20), better, (centres, jnp.float32(1), 0))
-    return centres, assign(centres), count
+    centers, _, count = lax.while_loop(lambda s: (s[1] > 1e-5) & (s[2] < 20), better, (centers, jnp.float32(1), 0))
+    return centers, assign(centers), count

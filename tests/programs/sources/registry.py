@@ -1,4 +1,4 @@
-"""The table of programs: functions of arrays, with arguments drawn from a generator per program."""
+"""The table of programs: functions of arrays, each with its own generator of arguments."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Program:
 
 
 PROGRAMS: dict[str, Program] = {}
-"""Programs by name; their files have the same name."""
+"""Programs by name; their files have the same names."""
 
 
 def program(

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-__all__ = ["NativeSource", "Step", "compiled", "is_installed"]
+__all__ = ["NativeSource", "Step", "compile_native", "is_installed"]
 
 Step = Callable[..., tuple[Any, ...]]
 
@@ -53,7 +53,7 @@ def _numba() -> Any:
     return numba
 
 
-def compiled(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
+def compile_native(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
     """Returns the function in machine code, compiled for the types of these arguments.
 
     Returns None if Numba cannot be imported, or if it cannot compile the function.
@@ -64,8 +64,8 @@ def compiled(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
         # Numba is not installed, or was built for another version of NumPy. In the latter case, its
         # modules raise many types of errors.
         return None
-    # Numba's 64-bit integers wrap on their own.
-    namespace = {**source.namespace, "int64": numba.int64, "wrapped": numba.njit(lambda number: number)}
+    # Numba's 64-bit integers wrap automatically.
+    namespace = {**source.namespace, "int64": numba.int64, "wrap": numba.njit(lambda number: number)}
     # Safe to execute: the source consists of names and numbers that the writer generates (see the
     # docstring of its module).
     exec(compile(source.text, "<loop>", "exec"), namespace)
@@ -73,7 +73,7 @@ def compiled(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
     try:
         step.compile(tuple(map(numba.typeof, arguments)))
     except Exception:
-        # Besides errors of its own, Numba may exceed the recursion limit in long functions, and
+        # In addition to its own errors, Numba may exceed the recursion limit in long functions, and
         # LLVM's errors are plain Python exceptions.
         return None
     result: Step = step

@@ -49,7 +49,7 @@ def _position(self: NativeStatements, operand: Variable, lengths: Sequence[int],
     for k, (size, length, variable) in enumerate(zip(sizes, lengths, indices, strict=True)):
         if size > length:
             self.writer.line(f"{start} += {prod(sizes[k + 1 :])} * min(max({self.name(variable)}, 0), {size - length})")
-    return f"{start} + {_looked_up(self, _positions(sizes, lengths), 'i')}"
+    return f"{start} + {_look_up(self, _positions(sizes, lengths), 'i')}"
 
 
 def _positions(sizes: Sequence[int], lengths: Sequence[int]) -> Array:
@@ -57,7 +57,7 @@ def _positions(sizes: Sequence[int], lengths: Sequence[int]) -> Array:
     return np.arange(prod(sizes)).reshape(sizes)[tuple(map(slice, lengths))].reshape(-1)
 
 
-def _looked_up(self: NativeStatements, table: Array, index: str) -> str:
+def _look_up(self: NativeStatements, table: Array, index: str) -> str:
     """Returns the expression for an element of a table of integers.
 
     If the integers are evenly spaced, the expression needs no table.
@@ -89,12 +89,12 @@ def write_gather(self: NativeStatements, operation: Operation) -> None:
     with self.writer.block(f"for j in range({len(vectors)}):"):
         self.writer.line("s = 0")
         for k, dimension in enumerate(attributes["start_index_map"]):
-            index = self.element(indices, _looked_up(self, vectors[:, k], "j"))
+            index = self.element(indices, _look_up(self, vectors[:, k], "j"))
             limit = sizes[dimension] - lengths[dimension]
             self.writer.line(f"s += {prod(sizes[dimension + 1 :])} * min(max({index}, 0), {limit})")
         with self.writer.block(f"for i in range({len(positions)}):"):
-            position = _looked_up(self, targets.reshape(-1), f"j * {len(positions)} + i")
-            source = f"s + {_looked_up(self, positions, 'i')}"
+            position = _look_up(self, targets.reshape(-1), f"j * {len(positions)} + i")
+            source = f"s + {_look_up(self, positions, 'i')}"
             self.writer.line(f"{target}[{position}] = {self.element(operand, source)}")
 
 
@@ -121,8 +121,8 @@ def write_scatter(self: NativeStatements, operation: Operation) -> None:
         raise CannotCompile
     window, inserted = attributes.get("update_window_dims", ()), attributes.get("inserted_window_dims", ())
     batch = [k for k in range(updates.shape.rank) if k not in window]
-    of_window = iter([updates.shape.dimensions[k] for k in window])
-    lengths = [1 if k in inserted else next(of_window) for k in range(len(sizes))]
+    window_sizes = iter([updates.shape.dimensions[k] for k in window])
+    lengths = [1 if k in inserted else next(window_sizes) for k in range(len(sizes))]
     vectors = _vectors(indices, attributes["index_vector_dim"])
     sources = np.arange(size_of(updates)).reshape(updates.shape.dimensions).transpose([*batch, *window]).reshape(len(vectors), -1)
     if any(length > size for length, size in zip(lengths, sizes, strict=True)) or sources.shape[1] != prod(lengths):
@@ -132,9 +132,9 @@ def write_scatter(self: NativeStatements, operation: Operation) -> None:
     with self.writer.block(f"for j in range({len(vectors)}):"):
         _write_start(self, indices, vectors, attributes["scatter_dims_to_operand_dims"], sizes, lengths)
         with self.writer.block(f"for i in range({prod(lengths)}):"):
-            self.writer.line(f"p = s + {_looked_up(self, _positions(sizes, lengths), 'i')}")
-            update = self.element(updates, _looked_up(self, sources.reshape(-1), f"j * {prod(lengths)} + i"))
-            _write_combined(self, operation, operand, f"{target}[p]", update)
+            self.writer.line(f"p = s + {_look_up(self, _positions(sizes, lengths), 'i')}")
+            update = self.element(updates, _look_up(self, sources.reshape(-1), f"j * {prod(lengths)} + i"))
+            _write_combination(self, operation, operand, f"{target}[p]", update)
 
 
 def _write_start(
@@ -144,12 +144,12 @@ def _write_start(
     self.writer.line("s = 0")
     for k, dimension in enumerate(index_map):
         start = self.writer.local("s")
-        self.writer.line(f"{start} = {self.element(indices, _looked_up(self, vectors[:, k], 'j'))}")
+        self.writer.line(f"{start} = {self.element(indices, _look_up(self, vectors[:, k], 'j'))}")
         self.writer.line(f"if not 0 <= {start} <= {sizes[dimension] - lengths[dimension]}: continue")
         self.writer.line(f"s += {prod(sizes[dimension + 1 :])} * {start}")
 
 
-def _write_combined(self: NativeStatements, operation: Operation, operand: Variable, target: str, update: str) -> None:
+def _write_combination(self: NativeStatements, operation: Operation, operand: Variable, target: str, update: str) -> None:
     reducer = operation.instruction.attributes["to_apply"]
     if reducer.root.parameter_number == 1:
         self.writer.line(f"{target} = {update}")

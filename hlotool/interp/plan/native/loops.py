@@ -18,7 +18,7 @@ from hlotool.interp.binding import Binding
 from hlotool.interp.dtypes import NUMPY_TYPES, Array
 from hlotool.interp.kernels.control_flow import FIRST_COMPARED, is_pure, is_same, next_iteration
 from hlotool.interp.plan.graph import Branches, Leaves, Loop, Operation, Region, Variable
-from hlotool.interp.plan.native.compiler import NativeSource, Step, compiled, is_installed
+from hlotool.interp.plan.native.compiler import NativeSource, Step, compile_native, is_installed
 from hlotool.interp.plan.native.operations import write_operation
 from hlotool.interp.plan.native.statements import CannotCompile, NativeStatements, size_of
 from hlotool.interp.plan.numbers import is_held
@@ -28,7 +28,7 @@ from hlotool.interp.plan.writer import Writer
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import REARRANGES
 
-__all__ = ["NativeLoop", "Reached", "in_parts", "is_simple", "native_loop", "needed_operations", "outside_of"]
+__all__ = ["NativeLoop", "Reached", "is_simple", "native_loop", "needed_operations", "outside_variables", "run_in_parts"]
 
 _MAX_COMPILED = 250
 """Maximum number of operations of a compiled loop; compile time is quadratic in their number."""
@@ -39,7 +39,7 @@ For larger arrays, NumPy's functions take no longer than machine code.
 """
 _MAX_READ = 1 << 20
 """Maximum number of elements of an array from which slices are read."""
-_MAX_AT_ONCE = 1 << 16
+_MAX_ITERATIONS_AT_ONCE = 1 << 16
 """Maximum number of iterations between checks for timeouts and user interrupts."""
 _MAX_WORK = 1 << 25
 """Maximum number of elements computed between two checks. Each element takes 1 to 10 ns."""
@@ -62,18 +62,18 @@ _SECONDS_TO_COMPILE = 10.0
 
 This margin keeps the run within its time limit even if compiling takes longer than usual.
 """
-_GOES_ON, _HAS_ENDED, _GIVES_UP = range(3)
+_CONTINUES, _HAS_ENDED, _GIVES_UP = range(3)
 
 Reached = tuple[bool, int, tuple[Any, ...]]
 Part = Callable[[int, int, tuple[Any, ...]], "Reached | None"]
 """A function that continues a loop, given the number of iterations so far, a limit and the state.
 
-It returns whether the loop has ended, the new number of iterations and the new state, or None if it
-gives up.
+It returns whether the loop has ended, the new number of iterations and the new state. It returns
+None if the loop gives up.
 """
 
 
-def in_parts(run: PlanRun, part: Part, iterations: int, state: tuple[Any, ...], *, is_compared: bool) -> tuple[Any, ...] | None:
+def run_in_parts(run: PlanRun, part: Part, iterations: int, state: tuple[Any, ...], *, is_compared: bool) -> tuple[Any, ...] | None:
     """Runs a loop part by part, checking the limits of the run in between.
 
     Returns the final state, or None if a part gives up. If `is_compared` is true, the loop also
@@ -82,7 +82,7 @@ def in_parts(run: PlanRun, part: Part, iterations: int, state: tuple[Any, ...], 
     compared_from = max(FIRST_COMPARED, iterations)
     before: tuple[Any, ...] | None = None
     while True:
-        limit = iterations + 1 if before is not None else min(max(2 * iterations, compared_from), iterations + _MAX_AT_ONCE)
+        limit = iterations + 1 if before is not None else min(max(2 * iterations, compared_from), iterations + _MAX_ITERATIONS_AT_ONCE)
         if run.options.max_iterations is not None:
             limit = min(limit, run.options.max_iterations)
         reached = part(iterations, limit, state)
@@ -128,8 +128,8 @@ class NativeLoop:
         self._is_possible = True
         self._seconds = 0.0
         self._iterations = 0
-        # In `_seconds` and `_iterations`, the current execution of the loop is included up to this
-        # time and this iteration.
+        # `_seconds` and `_iterations` include the current execution of the loop up to this time and
+        # this iteration.
         self._entered, self._counted = 0.0, 0
         self._step: Step | None = None
         self._arguments: list[Array] = []
@@ -155,8 +155,8 @@ class NativeLoop:
         if self._step is None and not self._compile(state, values[count:]):
             self._is_possible = False
             return None
-        outside = [*map(_read_only, values[count:]), *self._arguments]
-        result = in_parts(run, partial(self._part, run, outside), iterations, state, is_compared=self._is_compared)
+        outside = [*map(_read_only_argument, values[count:]), *self._arguments]
+        result = run_in_parts(run, partial(self._part, run, outside), iterations, state, is_compared=self._is_compared)
         if result is None:
             self._is_possible = False
             return None
@@ -170,13 +170,13 @@ class NativeLoop:
     def _part(self, run: PlanRun, outside: Sequence[Any], iterations: int, limit: int, state: tuple[Any, ...]) -> Reached | None:
         """Runs the loop up to iteration `limit` at most.
 
-        Returns whether the loop has ended, the number of iterations and the state; None if it gives
-        up.
+        Returns whether the loop has ended, the number of iterations and the state. Returns None if
+        the loop gives up.
         """
         assert self._step is not None
         most = _MAX_ITERATIONS if run.options.max_iterations is None else run.options.max_iterations
         # Pass copies, since the loop overwrites the arrays of its state.
-        current = list(map(_owned, state))
+        current = list(map(_copy_argument, state))
         code, iterations, *numbers = self._step(iterations, limit, most, *current, *outside)
         if code == _GIVES_UP:
             return None
@@ -205,12 +205,12 @@ class NativeLoop:
             source, constants, memory = _source(self._loop, self._bindings, self.outside)
         except CannotCompile:
             return False
-        self._arguments = [*map(_read_only, constants), *memory]
-        self._step = compiled(source, [0, 0, 0, *map(_owned, state), *map(_read_only, outside), *self._arguments])
+        self._arguments = [*map(_read_only_argument, constants), *memory]
+        self._step = compile_native(source, [0, 0, 0, *map(_copy_argument, state), *map(_read_only_argument, outside), *self._arguments])
         return self._step is not None
 
 
-def _owned(value: Any) -> Any:
+def _copy_argument(value: Any) -> Any:
     """Returns an argument that machine code may overwrite.
 
     Arrays become flat copies. Numbers become Python numbers, except for floats, which keep their
@@ -221,14 +221,14 @@ def _owned(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) and not isinstance(value, np.floating) else value
 
 
-def _read_only(value: Any) -> Any:
+def _read_only_argument(value: Any) -> Any:
     """Returns an argument that machine code only reads.
 
     In Numba, writable and read-only arrays have different types. All of these arrays are made
     read-only, so that their types do not depend on the caller.
     """
     if not isinstance(value, np.ndarray):
-        return _owned(value)
+        return _copy_argument(value)
     flat = np.ascontiguousarray(value).reshape(-1).view()
     flat.flags.writeable = False
     return flat
@@ -247,11 +247,11 @@ def native_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NativeLo
         count += 1
         if count > _MAX_COMPILED or (type(operation) not in _WRITERS and not is_simple(operation)):
             return None
-        can_be_read = _can_be_read if REARRANGES in operation.instruction.op.traits or operation.regions else _is_small
-        if not all(map(_is_small, operation.results)) or not all(map(can_be_read, operation.reads)):
+        is_readable = _is_readable if REARRANGES in operation.instruction.op.traits or operation.regions else _is_small
+        if not all(map(_is_small, operation.results)) or not all(map(is_readable, operation.reads)):
             return None
-    outside = outside_of(loop)
-    return NativeLoop(loop, bindings, outside, count) if all(map(_can_be_read, outside)) else None
+    outside = outside_variables(loop)
+    return NativeLoop(loop, bindings, outside, count) if all(map(_is_readable, outside)) else None
 
 
 def _operations(loop: Loop) -> Iterator[Operation]:
@@ -271,17 +271,17 @@ def is_simple(operation: Operation) -> bool:
     return type(operation) is Operation and operation.is_removable
 
 
-def _can_be_read(variable: Variable) -> bool:
+def _is_readable(variable: Variable) -> bool:
     # u64 is excluded, because Numba converts it to floats when it is combined with signed integers.
     is_known = is_held(variable) and variable.shape.element_type != "u64"
     return is_known and not any(variable.shape.dynamic) and 0 < size_of(variable) <= _MAX_READ
 
 
 def _is_small(variable: Variable) -> bool:
-    return _can_be_read(variable) and size_of(variable) <= _MAX_ELEMENTS
+    return _is_readable(variable) and size_of(variable) <= _MAX_ELEMENTS
 
 
-def outside_of(loop: Loop) -> Leaves:
+def outside_variables(loop: Loop) -> Leaves:
     """Returns the variables that a loop reads but does not compute, except for constants."""
     reads: dict[Variable, None] = {}
     inside: set[Variable] = {*loop.state}
@@ -299,7 +299,7 @@ def outside_of(loop: Loop) -> Leaves:
 class _LoopWriter:
     """A writer for a loop, including nested loops and branches.
 
-    They are never nested more deeply than Python's blocks may be.
+    Loops and branches are never nested more deeply than Python's blocks may be.
     """
 
     def __init__(self, bindings: Mapping[Instruction, Binding]) -> None:
@@ -310,16 +310,16 @@ class _LoopWriter:
     def write(self, loop: Loop) -> None:
         """Writes the body of the function.
 
-        The function returns a code (the loop has ended, goes on or gives up), the number of
+        The function returns a code (the loop has ended, continues or gives up), the number of
         iterations, and the scalars of the state.
         """
         line, name = self.writer.line, self.statements.name
         self._leaves = ", ".join(["n", *(name(variable) for variable in loop.state if variable.is_scalar)])
         line("work = 0")
         with self.writer.block("while True:"):
-            goes_on = self._write_condition(loop)
-            line(f"if not {goes_on}: return {_HAS_ENDED}, {self._leaves}")
-            line(f"if n == limit or work > {_MAX_WORK}: return {_GOES_ON}, {self._leaves}")
+            continues = self._write_condition(loop)
+            line(f"if not {continues}: return {_HAS_ENDED}, {self._leaves}")
+            line(f"if n == limit or work > {_MAX_WORK}: return {_CONTINUES}, {self._leaves}")
             line("n += 1")
             line(f"work += {_work(loop)}")
             self._write_region(loop.body)
@@ -327,8 +327,8 @@ class _LoopWriter:
 
     def _write_condition(self, loop: Loop) -> str:
         self._write_region(loop.condition)
-        (goes_on,) = loop.condition.results
-        return self.statements.name(goes_on)
+        (continues,) = loop.condition.results
+        return self.statements.name(continues)
 
     def _write_region(self, region: Region) -> None:
         for operation in needed_operations(region):
@@ -352,8 +352,8 @@ class _LoopWriter:
         count = self.writer.local("n")
         line(f"{count} = 0")
         with self.writer.block("while True:"):
-            goes_on = self._write_condition(loop)
-            line(f"if not {goes_on}: break")
+            continues = self._write_condition(loop)
+            line(f"if not {continues}: break")
             line(f"if {count} == most or work > {_TOO_MUCH_WORK}: return {_GIVES_UP}, {self._leaves}")
             line(f"{count} += 1")
             line(f"work += {_work(loop)}")
@@ -423,7 +423,7 @@ def _source(loop: Loop, bindings: Mapping[Instruction, Binding], outside: Leaves
     lowered = _LoopWriter(bindings)
     writer, statements = lowered.writer, lowered.statements
     names = [statements.name(variable) for variable in (*loop.state, *outside)]
-    with writer.diverted() as lines:
+    with writer.divert() as lines:
         lowered.write(loop)
     memory = [np.empty(count, dtype) for dtype, count in statements.memory.items()]
     parameters = ["n", "limit", "most", *names, *statements.constants, *(f"memory_{dtype}" for dtype in statements.memory)]

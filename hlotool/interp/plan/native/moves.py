@@ -19,7 +19,7 @@ from hlotool.shapes.shape import Shape, array_shape
 __all__ = ["Move", "moves_of"]
 
 _MAX_MOVES = 32
-_MAX_OF_ONE = 3
+_MAX_MOVES_PER_OPERAND = 3
 """Maximum number of moves from a single operand; more moves are replaced by a table of indices."""
 
 
@@ -51,37 +51,37 @@ def moves_of(operation: Operation, binding: Binding) -> list[Move] | None:
         size = prod(variable.shape.dimensions)
         numbers.append(np.arange(first, first + size).reshape(variable.shape.dimensions))
         first += size
-    keywords = {name: _of_integers(value) for name, value in binding.keywords.items()}
+    keywords = {name: _with_integer_shapes(value) for name, value in binding.keywords.items()}
     sources = np.asarray(binding.function(*numbers, **keywords))
     if sources.dtype != np.int64 or sources.shape != operation.results[0].shape.dimensions:
         return None
     limits = np.cumsum([number.size for number in numbers])
     flat = sources.reshape(-1)
     owners = np.searchsorted(limits, flat, side="right")
-    return _grouped(flat - (limits - [number.size for number in numbers])[owners], owners)
+    return _group_moves(flat - (limits - [number.size for number in numbers])[owners], owners)
 
 
-def _of_integers(value: Any) -> Any:
-    """Returns a fact with s64, the type of element numbers, as the element type of its shapes."""
+def _with_integer_shapes(value: Any) -> Any:
+    """Replaces the element type of shapes in a fact with s64, the type of element numbers."""
     if isinstance(value, Shape):
         return array_shape("s64", value.dimensions, value.dynamic, value.layout)
     if isinstance(value, tuple):
-        return tuple([_of_integers(part) for part in value])
+        return tuple([_with_integer_shapes(part) for part in value])
     return value
 
 
-def _grouped(positions: Array, owners: Array) -> list[Move] | None:
+def _group_moves(positions: Array, owners: Array) -> list[Move] | None:
     """Returns the moves for elements from the flat indices `positions` of the operands `owners`.
 
     If there are too many moves, returns a single move with a table of indices, or None if the
     elements come from several operands.
     """
     moves: list[Move] = []
-    is_of_one = bool((owners == owners[:1]).all())
+    has_one_owner = bool((owners == owners[:1]).all())
     start = 0
     while start < len(positions):
-        if len(moves) == (_MAX_OF_ONE if is_of_one else _MAX_MOVES):
-            return [Move(0, len(positions), int(owners[0]), 0, 0, positions)] if is_of_one else None
+        if len(moves) == (_MAX_MOVES_PER_OPERAND if has_one_owner else _MAX_MOVES):
+            return [Move(0, len(positions), int(owners[0]), 0, 0, positions)] if has_one_owner else None
         step = int(positions[start + 1] - positions[start]) if start + 1 < len(positions) and owners[start + 1] == owners[start] else 1
         expected = positions[start] + step * np.arange(len(positions) - start)
         differs = (positions[start:] != expected) | (owners[start:] != owners[start])

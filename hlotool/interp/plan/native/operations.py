@@ -1,6 +1,6 @@
 """Writes the statements for elementwise operations and moves.
 
-All other operations have modules of their own.
+Other modules write the statements for all other operations.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _write_ufunc(self: NativeStatements, operation: Operation, ufunc: np.ufunc) 
     """Writes a call to NumPy's own loop, which takes numbers as arrays of one element."""
     (result,) = operation.results
     count = size_of(result)
-    addresses = [(f"{self.in_memory(variable, count)}.ctypes.data", dtype_of(variable)) for variable in operation.reads]
+    addresses = [(f"{self.store(variable, count)}.ctypes.data", dtype_of(variable)) for variable in operation.reads]
     target = self.allocate(dtype_of(result), 1) if result.is_scalar else self.array(result)
     addresses.append((f"{target}.ctypes.data", dtype_of(result)))
     self.call_loop(ufunc, addresses, [count], [np.dtype(dtype).itemsize for _, dtype in addresses])
@@ -62,7 +62,7 @@ def _write_moves(self: NativeStatements, operation: Operation) -> None:
     moves = moves_of(operation, self.bindings[operation.instruction])
     if moves is None:
         raise CannotCompile
-    number = None if others or result.is_scalar else self.number_in(operand)
+    number = None if others or result.is_scalar else self.uniform_number(operand)
     if number is not None:
         self.repeat(number, result)
     elif result.is_scalar:

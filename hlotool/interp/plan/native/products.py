@@ -32,7 +32,7 @@ def write_dot(self: NativeStatements, operation: Operation) -> None:
         if not np.shares_memory(array, matrix):
             raise CannotCompile
         matrices.append(matrix.strides)
-        names.append(self.in_memory(variable, size_of(variable)))
+        names.append(self.store(variable, size_of(variable)))
     if names[0] == names[1]:
         # Copy the operand, since NumPy has a separate function for the product of a matrix and its
         # own transpose.
@@ -40,8 +40,8 @@ def write_dot(self: NativeStatements, operation: Operation) -> None:
         self.writer.line(f"for i in range({size_of(rhs)}): {names[1]}[i] = {names[0]}[i]")
     target = self.allocate(dtype, 1) if result.is_scalar else self.array(result)
     size = np.dtype(dtype).itemsize
-    (left, *of_left), (right, *of_right) = matrices
-    steps = [left, right, rows * columns * size, *of_left, *of_right, columns * size, size]
+    (left, *left_steps), (right, *right_steps) = matrices
+    steps = [left, right, rows * columns * size, *left_steps, *right_steps, columns * size, size]
     addresses = [(f"{name}.ctypes.data", dtype) for name in (*names, target)]
     self.call_loop(np.matmul, addresses, [prod(batch), rows, contracted, columns], steps)
     if result.is_scalar:

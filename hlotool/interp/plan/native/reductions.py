@@ -76,8 +76,8 @@ def combination(self: NativeStatements, monoid: Monoid, variable: Variable) -> N
 def _write_columns(self: NativeStatements, monoid: Monoid, source: Variable, target: str, positions: Array) -> None:
     """Writes a reduction that combines one element after the other.
 
-    NumPy combines the rows of matrices in this way. This order is also used for operations for
-    which the order makes no difference.
+    NumPy combines the rows of matrices in this order. The function is also used if the order makes
+    no difference.
     """
     count, length = positions.shape
     table = self.writer.bind(np.ascontiguousarray(positions.T).reshape(-1))
@@ -94,7 +94,7 @@ def _write_rows(self: NativeStatements, monoid: Monoid, source: Variable, target
     """Writes a reduction with NumPy's loop, which starts from the identity in each row."""
     count, length = positions.shape
     dtype = dtype_of(source)
-    size, name = np.dtype(dtype).itemsize, self.in_memory(source, count * length)
+    size, name = np.dtype(dtype).itemsize, self.store(source, count * length)
     with self.writer.block(f"for k in range({count}):"):
         self.writer.line(f"{target}[k] = {monoid.numbers.identity}")
         total, row = f"{target}.ctypes.data + {size} * k", f"{name}.ctypes.data + {size} * {length} * k"

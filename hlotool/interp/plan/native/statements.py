@@ -17,7 +17,7 @@ from hlotool.interp.binding import Binding
 from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, Array
 from hlotool.interp.plan.graph import Variable
 from hlotool.interp.plan.native.ufunc_loops import ufunc_loop
-from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, wrapped
+from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, wrap_statement
 from hlotool.interp.plan.writer import Writer
 from hlotool.ir.model import Instruction
 from hlotool.shapes.shape import array_shape
@@ -44,7 +44,7 @@ def read(variable: Variable, text: str) -> str:
     return f"int64({text})" if NUMBERS[variable.shape.element_type].kind in ("signed", "unsigned") else text
 
 
-def _enclosed(text: str) -> str:
+def _enclose(text: str) -> str:
     return text if text.isidentifier() else f"({text})"
 
 
@@ -81,7 +81,7 @@ class NativeStatements:
 
     def element(self, variable: Variable, index: str) -> str:
         """Returns the expression for a number or an array element; integers have 64 bits."""
-        number = self.number_in(variable)
+        number = self.uniform_number(variable)
         if number is not None:
             return self.name(number)
         return read(variable, f"{self.name(variable)}[{index}]")
@@ -94,7 +94,7 @@ class NativeStatements:
         """Makes an array share the memory of another array with the same flat elements."""
         self._shared[result] = self._shared.get(operand, operand)
 
-    def number_in(self, variable: Variable) -> Variable | None:
+    def uniform_number(self, variable: Variable) -> Variable | None:
         """Returns a variable that is a number, or the number that all elements of an array equal.
 
         Returns None if the elements of the array differ, or if they are not known to be equal.
@@ -127,7 +127,7 @@ class NativeStatements:
         overwritten = {self.name(target) for target, _ in arrays}
         sources = {}
         for _, value in arrays:
-            if self.number_in(value) is None and self.name(value) in overwritten:
+            if self.uniform_number(value) is None and self.name(value) in overwritten:
                 sources[value] = copy = self.allocate(dtype_of(value), size_of(value))
                 self.writer.line(f"for i in range({size_of(value)}): {copy}[i] = {self.name(value)}[i]")
         for target, value in arrays:
@@ -139,15 +139,15 @@ class NativeStatements:
     def write_value(self, target: str, template: NumberTemplate, operands: Sequence[str]) -> None:
         """Writes statements that assign a template's value for these operands to `target`."""
         value = target if target.isidentifier() else self.writer.local("t")
-        self.writer.line(f"{value} = {template.text.format(*map(_enclosed, operands))}")
+        self.writer.line(f"{value} = {template.text.format(*map(_enclose, operands))}")
         if template.wraps is not None:
-            self.writer.line(wrapped(value, template.wraps))
+            self.writer.line(wrap_statement(value, template.wraps))
         if value != target:
             self.writer.line(f"{target} = {value}")
 
-    def in_memory(self, variable: Variable, count: int) -> str:
-        """Returns the name of memory that has an array's elements, or `count` equal numbers."""
-        if self.number_in(variable) is None:
+    def store(self, variable: Variable, count: int) -> str:
+        """Returns the name of memory that contains an array's elements, or `count` equal numbers."""
+        if self.uniform_number(variable) is None:
             return self.name(variable)
         name = self.allocate(dtype_of(variable), count)
         self.writer.line(f"for i in range({count}): {name}[i] = {self.element(variable, 'i')}")

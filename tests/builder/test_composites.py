@@ -15,7 +15,7 @@ from steps import steps
 import hlotool
 from hlotool.builder import ConvolutionDimensionNumbers, DotDimensionNumbers, GatherDimensionNumbers
 from hlotool.builder.op import Op
-from hlotool.builder.windows import window_of
+from hlotool.builder.windows import make_window
 from hlotool.shapes.values import PaddingDimension
 
 
@@ -29,11 +29,11 @@ def run(build: Callable[..., Any], *values: Any) -> Any:
 @pytest.mark.parametrize("size", range(1, 5))
 @pytest.mark.parametrize("stride", range(1, 4))
 def test_same_padding_gives_one_position_per_stride(area: int, size: int, stride: int) -> None:
-    (window,) = window_of([area], [size], [stride], "SAME")
+    (window,) = make_window([area], [size], [stride], "SAME")
     padded = area + window.padding_low + window.padding_high
     assert (padded - size) // stride + 1 == -(-area // stride)
     assert window.padding_high - window.padding_low in (0, 1)
-    assert window_of([area], [size], [stride], "kSame") == (window,)
+    assert make_window([area], [size], [stride], "kSame") == (window,)
 
 
 def convolution_by_hand(x: Any, kernel: Any, stride: int, low: int, high: int, dilation: int = 1) -> Any:
@@ -149,13 +149,16 @@ WRONG: list[tuple[Callable[[hlotool.Builder, Op], Any], str]] = [
     (lambda b, x: b.all_gather(x, 0, 3, [[0, 1]]), "shard_count: each group has 2 members, but shard_count is 3"),
     (lambda b, x: b.all_gather(x, 7, 2), "all_gather_dimension"),
     (lambda b, x: b.all_to_all(x, 4, 0, 1), "split_dimension: there is no dimension 4"),
-    (lambda b, x: b.all_to_all(x, 2, 0, 3), "split_count: dimension 2 of size 8 cannot be split into 3 parts"),
-    (lambda b, x: b.reduce_scatter(x, abs, 2, 3), "shard_count: dimension 2 of size 8 cannot be split into 3 parts"),
+    (lambda b, x: b.all_to_all(x, 2, 0, 3), "split_count: dimension 2 of size 8 cannot be split into 3 equal parts"),
+    (lambda b, x: b.reduce_scatter(x, abs, 2, 3), "shard_count: dimension 2 of size 8 cannot be split into 3 equal parts"),
     (lambda b, x: b.cross_replica_sum(x, replica_group_ids=[0, 1, 0]), "groups must have the same size, got sizes 1 and 2"),
-    (lambda b, x: b.collective_permute(x, [(0, 1)], inplace=True), "operand: expected 4 operands (input, output and the offsets in both), got 1"),
+    (
+        lambda b, x: b.collective_permute(x, [(0, 1)], inplace=True),
+        "operand: expected 4 operands (the input, the output, and the offsets into each), got 1",
+    ),
     (lambda b, x: b.collapse(x, [0, 2]), "collapse: dimensions: dimensions must be consecutive"),
     (lambda b, x: b.collapse(x, [1, 0]), "collapse: dimensions: dimensions must be consecutive"),
-    (lambda b, x: b.broadcast_in_dim(x, [1], [0]), "broadcast_dimensions: f32[1,1,8,8] needs an entry for each of its dimensions"),
+    (lambda b, x: b.broadcast_in_dim(x, [1], [0]), "broadcast_dimensions: expected one entry for each dimension of f32[1,1,8,8]"),
     (lambda b, x: b.slice(x, [0], [1, 2]), "limit_indices: expected as many entries as start_indices (1), got 2"),
     (lambda b, x: b.slice(x, [0, 0, 0, 0], [1, 1, 9, 1]), "limit 9 exceeds the size 8 of dimension 2"),
     (lambda b, x: b.pad(x, 0.0, [(1,)]), "padding_config: expected (low, high) or (low, high, interior), got [1]"),

@@ -165,7 +165,7 @@ WRONG: list[tuple[Callable[[hlotool.Builder, Op], Any], str]] = [
     (lambda b, x: (b.parameter(2, "f32[]"), b.build()), "parameter number 1 is missing"),
     (lambda b, x: (b.build(), b.add(x, x)), "'m' is finished, so nothing can be added to it"),
     (lambda b, x: (b.build(), b.build()), "'m' is already finished"),
-    (lambda b, x: x.named("f32"), "'f32' cannot be the name of an instruction"),
+    (lambda b, x: x.named("f32"), "'f32' is reserved, so it cannot be used as a name"),
     (lambda b, x: x.named("a b"), "'a b' is not a valid name"),
     (lambda b, x: b.op("y"), "there is no instruction 'y' in 'm'"),
 ]

@@ -91,7 +91,11 @@ def check_error(row: dict[str, Any]) -> None:
     b = hlotool.Builder("documents", replica_count=attributes.get("replicas", 1))
     with pytest.raises(hlotool.BuilderError) as caught:
         wrong_call(b, row, attributes)
-    words = {"dimension mismatch": "dimension 0 of s32[3] has size 3", "equal rank required": "equal rank", "incompatible shapes": "not compatible"}
+    words = {
+        "dimension mismatch": "dimension 0 of s32[3] has size 3",
+        "equal rank required": "different ranks",
+        "incompatible shapes": "not compatible",
+    }
     expected = row["expected"]["error"]
     assert words.get(expected, expected) in str(caught.value)
 

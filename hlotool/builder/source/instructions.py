@@ -74,10 +74,10 @@ class InstructionCode:
 
     def _find_form(self, x: Instruction) -> _Form:
         for call in chain(natural_calls(x), generic_calls(x)):
-            made = self._trial.made(call, x)
-            if made is not None:
-                layout = () if made.shape == x.shape else ((".with_layout", (self._writer.code(x.shape.text),)),)
-                return _Form((f".{call.method}", self._arguments(call)), layout, self._annotations(x, made))
+            built = self._trial.build(call, x)
+            if built is not None:
+                layout = () if built.shape == x.shape else ((".with_layout", (self._writer.code(x.shape.text),)),)
+                return _Form((f".{call.method}", self._arguments(call)), layout, self._annotations(x, built))
         raise HlotoolError(f"builders cannot create '{x.name}': no call builds a '{x.op.name}' with the result {x.shape.text}")
 
     def _arguments(self, call: Call) -> tuple[str, ...]:
@@ -92,15 +92,15 @@ class InstructionCode:
             arguments.append(("parameter_replication", list(replication)))
         return ".parameter", self._arguments(Call("parameter", tuple(arguments)))
 
-    def _annotations(self, x: Instruction, made: Instruction | None) -> tuple[str, ...]:
-        """Returns the arguments of `annotated`, except for annotations that `made` already has."""
-        own = {} if made is None else made.attributes
+    def _annotations(self, x: Instruction, built: Instruction | None) -> tuple[str, ...]:
+        """Returns the arguments of `annotated`, except for annotations that `built` already has."""
+        own = {} if built is None else built.attributes
         parts = []
         for name in ANNOTATIONS:
             value = x.attributes.get(name)
             if value is not None and value != own.get(name):
                 parts.append(f"{name}={self._writer.code(_annotation_value(name, value, x.shape.text))}")
-        if x.backend_config is not None and (made is None or made.backend_config is None):
+        if x.backend_config is not None and (built is None or built.backend_config is None):
             parts.append(f"backend_config={self._writer.code(configuration_value(x.backend_config))}")
         return tuple(parts)
 

@@ -37,7 +37,7 @@ class Trial:
         self._builder._state.computations.update(dict.fromkeys(module.computations))
         self.modes = self._builder._state.modes
 
-    def made(self, call: Call, x: Instruction) -> Instruction | None:
+    def build(self, call: Call, x: Instruction) -> Instruction | None:
         """Returns the instruction that a call builds from the operands of `x`.
 
         Returns None if the call fails, or if the instruction differs from `x` in more than its
@@ -63,14 +63,14 @@ class Trial:
         return result.instruction if _matches(result.instruction, x) else None
 
 
-def _matches(made: Instruction, x: Instruction) -> bool:
+def _matches(built: Instruction, x: Instruction) -> bool:
     return (
-        made.op is x.op
-        and made.operands == tuple(x.operands)
-        and (made.shape == x.shape or made.shape.text_without_layout == x.shape.text_without_layout)
-        and _own_attributes(made) == _own_attributes(x)
-        and all(name in x.attributes for name in ANNOTATIONS if name in made.attributes)
-        and (made.backend_config is None or made.backend_config == x.backend_config)
+        built.op is x.op
+        and built.operands == tuple(x.operands)
+        and (built.shape == x.shape or built.shape.text_without_layout == x.shape.text_without_layout)
+        and _own_attributes(built) == _own_attributes(x)
+        and all(name in x.attributes for name in ANNOTATIONS if name in built.attributes)
+        and (built.backend_config is None or built.backend_config == x.backend_config)
     )
 
 

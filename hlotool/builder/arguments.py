@@ -68,7 +68,7 @@ class ArgumentMethods:
     def _reject(self, violation: Violation, argument: str | None = None, op: OpDef | None = None) -> NoReturn:
         """Raises BuilderError for the method that the user called.
 
-        The argument to blame is derived from the violation unless it is given.
+        If `argument` is None, the argument is derived from the violation.
         """
         frame = caller(2)
         if argument is None:

@@ -312,7 +312,7 @@ class Emitter(ArgumentMethods):
         return self._emit(_BROADCAST, (x,), {"dimensions": ()}, shape).instruction
 
     def _repeat(self, x: Instruction, kept: Sequence[int], positions: Sequence[int], result: Shape) -> Instruction:
-        """Repeats an array along all dimensions except `kept`; their size before that is 1.
+        """Repeats an array along the dimensions that are not in `kept`; these must have size 1.
 
         `positions` lists the positions of the kept dimensions in the result.
         """

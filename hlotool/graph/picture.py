@@ -83,7 +83,7 @@ def make_picture(group: Group, outline: Outline, expand: str, named: frozenset[I
         box.is_open = True
         closed += len(inside) - 1
         if closed > MAX_BOXES:
-            raise GraphError(f"the picture has more than {MAX_BOXES:,} boxes; leave groups closed, or choose a part")
+            raise GraphError(f"the picture has more than {MAX_BOXES:,} boxes; show less with --expand auto, --computation, --around or --path")
         for item in inside:
             child = Box(len(boxes), item, box)
             box.children.append(child)

@@ -1,4 +1,4 @@
-"""Broadcasting: compares every combination of ranks, sizes and broadcast_dimensions with a model.
+"""Broadcasting: all combinations of ranks, sizes and broadcast_dimensions, compared with a model.
 
 The model follows the rules of XLA's documentation.
 """

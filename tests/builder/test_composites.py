@@ -28,7 +28,7 @@ def run(build: Callable[..., Any], *values: Any) -> Any:
 @pytest.mark.parametrize("area", range(1, 9))
 @pytest.mark.parametrize("size", range(1, 5))
 @pytest.mark.parametrize("stride", range(1, 4))
-def test_same_padding_gives_one_position_per_stride(area: int, size: int, stride: int) -> None:
+def test_same_padding_has_one_position_per_stride(area: int, size: int, stride: int) -> None:
     (window,) = make_window([area], [size], [stride], "SAME")
     padded = area + window.padding_low + window.padding_high
     assert (padded - size) // stride + 1 == -(-area // stride)
@@ -36,7 +36,7 @@ def test_same_padding_gives_one_position_per_stride(area: int, size: int, stride
     assert make_window([area], [size], [stride], "kSame") == (window,)
 
 
-def convolution_by_hand(x: Any, kernel: Any, stride: int, low: int, high: int, dilation: int = 1) -> Any:
+def reference_convolution(x: Any, kernel: Any, stride: int, low: int, high: int, dilation: int = 1) -> Any:
     """Computes a convolution of [batch, feature, width] with [output, feature, width]."""
     padded = np.pad(x, ((0, 0), (0, 0), (low, high)))
     span = (kernel.shape[2] - 1) * dilation + 1
@@ -61,7 +61,7 @@ CONVOLUTIONS: list[tuple[Callable[..., Op], tuple[int, ...]]] = [
 
 @pytest.mark.parametrize(("build", "expected"), CONVOLUTIONS)
 def test_convolutions(build: Callable[..., Op], expected: tuple[int, ...]) -> None:
-    np.testing.assert_allclose(run(build, X, KERNEL), convolution_by_hand(X, KERNEL, *expected))
+    np.testing.assert_allclose(run(build, X, KERNEL), reference_convolution(X, KERNEL, *expected))
 
 
 def test_products_have_the_preferred_type() -> None:
@@ -201,7 +201,7 @@ def test_mistakes(call: Callable[[hlotool.Builder, Op], Any], part: str) -> None
     assert caught.value.diagnostics[0].filename == __file__
 
 
-def built_steps(count: int) -> int:
+def building_steps(count: int) -> int:
     """Returns the number of steps that it takes to build about `count` operations.
 
     Some of the operations have new shapes.
@@ -221,6 +221,6 @@ def built_steps(count: int) -> int:
 
 
 def test_building_takes_a_few_steps_for_each_operation() -> None:
-    small, large = built_steps(300), built_steps(3000)
+    small, large = building_steps(300), building_steps(3000)
     # Most of the steps check operations with new shapes, which are a quarter of all operations.
     assert (large - small) / 2700 < 2500

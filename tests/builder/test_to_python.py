@@ -167,7 +167,7 @@ def test_the_code_check_finds_other_operations():
         assert only_builds(code) is not None
 
 
-def test_unknown_opcodes_are_refused():
+def test_unknown_opcodes_are_rejected():
     module = parse("ENTRY e { p = f32[] parameter(0) ROOT z = f32[] zork(p) }", strict=False)
     with pytest.raises(HlotoolError, match=r"builders do not support the opcode 'zork' of 'z'"):
         hlotool.to_python(module)
@@ -179,7 +179,7 @@ def test_unknown_opcodes_are_refused():
         hlotool.to_python(module)
 
 
-def test_modules_out_of_order_are_refused():
+def test_modules_out_of_order_are_rejected():
     module = parse("f { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) n = f32[] negate(p) ROOT c = f32[] call(n), to_apply=f }")
     module.computations.reverse()
     with pytest.raises(HlotoolError, match="cannot create 'c' in 'e': 'f' is not defined before it"):

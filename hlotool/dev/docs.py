@@ -35,7 +35,7 @@ __all__ = ["pages", "stale", "write"]
 _PACKAGE = Path(__file__).parents[1]
 _ROOT = _PACKAGE.parent
 _ABOUT_REWRITES = """The rewrite rules and passes of `hlotool opt`. `hlotool explain NAME` prints
-their descriptions on a terminal. A rule replaces `before` with `after`. A rule that requires no
+the description of one of them on a terminal. A rule replaces `before` with `after`. A rule that requires no
 flags is exact: for all inputs, results are equal bit for bit, except for the payloads of NaNs.
 [optimizing.md](../optimizing.md) shows how to use rules and passes, and
 [writing-a-rewrite.md](../writing-a-rewrite.md) explains how to add rules.
@@ -108,7 +108,7 @@ def _rule_pages() -> Iterator[tuple[str, str]]:
     index = [
         _HEADER,
         "# Rules\n",
-        "The rules of `hlotool verify`, by the first letter of their codes. `hlotool explain CODE` prints the same text on a terminal.\n",
+        "The rules of `hlotool verify`, by the first letter of their codes. `hlotool explain CODE` prints the description of a rule on a terminal.\n",
     ]
     index.append("| codes | | rules |\n|---|---|---|")
     for letter, (title, page) in FAMILIES.items():
@@ -138,7 +138,7 @@ def _op_pages() -> Iterator[tuple[str, str]]:
     index = [
         _HEADER,
         "# Opcodes\n",
-        "All opcodes, by the file that defines them. `hlotool explain OPCODE` prints the same text on a terminal.\n",
+        "All opcodes, by the file that defines them. `hlotool explain OPCODE` prints the description of an opcode on a terminal.\n",
         "| page | opcodes |\n|---|---|",
     ]
     for page, ops in sorted(families.items()):

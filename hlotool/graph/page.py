@@ -115,7 +115,7 @@ class _Data:
 
     def _groups(self) -> dict[str, Any]:
         arrangements = Arrangements()
-        rows = [arrangements.of(group) for group in self.groups]
+        rows = [arrangements.get(group) for group in self.groups]
         return {
             "title": [group.title for group in self.groups],
             "kind": [group.kind for group in self.groups],

@@ -38,7 +38,7 @@ _OLD_SPELLINGS = {LEGACY_CODE}
 _NAMED_ONLY = {"verifier/fixing.py"}
 
 
-def accepted() -> list[Module]:
+def accepted_modules() -> list[Module]:
     modules = []
     for folder in ("text/syntax", "text/accept", "ops"):
         for path in sorted((HERE / folder).glob("*.hlo")):
@@ -49,7 +49,7 @@ def accepted() -> list[Module]:
     return modules
 
 
-MODULES = accepted()
+MODULES = accepted_modules()
 
 
 def used_codes(*folders: str) -> set[str]:
@@ -90,21 +90,21 @@ def test_every_module_attribute_has_a_case() -> None:
     assert set(MODULE_ATTRIBUTES) <= found, f"no case for {sorted(set(MODULE_ATTRIBUTES) - found)}"
 
 
-def announced(folder: str) -> set[str]:
+def announced_codes(folder: str) -> set[str]:
     texts = (path.read_bytes().decode("utf-8", "surrogateescape") for path in (HERE / folder).glob("*.hlo"))
     return {code for text in texts for match in _ANNOUNCED.finditer(text) for code in match[1].split(", ")}
 
 
 def test_every_code_has_a_case() -> None:
     wanted = used_codes("text", "literals", "opdefs", "shapes", "verifier") - _LATER - _NOT_IN_TEXT - _OLD_SPELLINGS
-    missing = wanted - announced("text/reject") - announced("verify") - announced("ops")
+    missing = wanted - announced_codes("text/reject") - announced_codes("verify") - announced_codes("ops")
     assert not missing, f"no case for {sorted(missing)}"
 
 
 def test_every_rule_has_its_own_case() -> None:
     load_rules()
     codes = {code for rule in (*SHAPE_RULES, *MODULE_RULES) for code in rule.codes}
-    missing = codes - announced("verify") - _NOT_IN_TEXT
+    missing = codes - announced_codes("verify") - _NOT_IN_TEXT
     assert not missing, f"no case for {sorted(missing)}"
 
 
@@ -134,7 +134,10 @@ _COMPUTED = {"elementwise", "structure"}
 
 
 def test_kernels_and_opcodes_match() -> None:
-    """The registration of a kernel checks that its opcode exists."""
+    """Checks that all opcodes in `_COMPUTED` have kernels, and that kernels are in their package.
+
+    The registration of a kernel already checks that its opcode exists.
+    """
     for name, op in OPS.items():
         family = op.infer.__module__.rpartition(".")[2]
         if family in _COMPUTED and name not in _NO_STEP:

@@ -325,7 +325,7 @@ def test_after_fork() -> None:
 
 
 def test_overlapping_pauses_of_the_garbage_collector() -> None:
-    """The garbage collector is turned on again only when the last thread ends its pause."""
+    """Checks that the garbage collector is turned on only when the last thread ends its pause."""
     assert gc.isenabled()
     inner = no_garbage_collection()
     with ThreadPoolExecutor(1) as pool:

@@ -2,7 +2,7 @@
 
 Algebraic laws are checked on values that could violate them. Other facts are compared with a list
 of opcodes for each trait; a comment names XLA's function for the same decision, if there is one.
-Opcodes that are in none of the lists are not checked, so that a new opcode needs no change here.
+Opcodes that are in none of the lists are not checked, so that a new opcode requires no change here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ UNARY, BINARY = (
 UNSTATED = {"power absorbing", "remainder identity", "remainder of_itself", "shift-right-logical of_itself"}
 
 
-def evaluated(opcode: str, element_type: str, *arguments: Any) -> Any:
+def run_opcode(opcode: str, element_type: str, *arguments: Any) -> Any:
     """Returns the result of an opcode for arrays of one type, or None if it rejects the type."""
     shape = f"{element_type}[{','.join(map(str, arguments[0].shape))}]"
     parameters = " ".join(f"p{k} = {shape} parameter({k})" for k in range(len(arguments)))
@@ -70,7 +70,7 @@ def same(first: Any, second: Any) -> bool:
 def table(opcode: str, element_type: str) -> Any:
     """Returns a binary opcode's results by operand values, or None if it rejects the type."""
     x, y = np.meshgrid(values(element_type), values(element_type), indexing="ij")
-    return evaluated(opcode, element_type, x, y)
+    return run_opcode(opcode, element_type, x, y)
 
 
 def is_commutative(opcode: str, element_type: str) -> bool:
@@ -81,19 +81,19 @@ def is_idempotent(opcode: str, element_type: str) -> bool:
     x = values(element_type)
     if opcode in BINARY:
         return same(np.diagonal(table(opcode, element_type)), x)
-    once = evaluated(opcode, element_type, x)
-    return same(evaluated(opcode, element_type, once), once)
+    once = run_opcode(opcode, element_type, x)
+    return same(run_opcode(opcode, element_type, once), once)
 
 
 def is_involution(opcode: str, element_type: str) -> bool:
     x = values(element_type)
-    return same(evaluated(opcode, element_type, evaluated(opcode, element_type, x)), x)
+    return same(run_opcode(opcode, element_type, run_opcode(opcode, element_type, x)), x)
 
 
 def is_associative(opcode: str, element_type: str) -> bool:
     x, y, z = np.meshgrid(*[values(element_type)] * 3, indexing="ij")
-    left = evaluated(opcode, element_type, evaluated(opcode, element_type, x, y), z)
-    return same(left, evaluated(opcode, element_type, x, evaluated(opcode, element_type, y, z)))
+    left = run_opcode(opcode, element_type, run_opcode(opcode, element_type, x, y), z)
+    return same(left, run_opcode(opcode, element_type, x, run_opcode(opcode, element_type, y, z)))
 
 
 LAWS: dict[str, tuple[Callable[[str, str], bool], list[str], tuple[str, ...]]] = {
@@ -107,12 +107,15 @@ LAWS: dict[str, tuple[Callable[[str, str], bool], list[str], tuple[str, ...]]] =
 @pytest.mark.parametrize(("law", "opcode"), [(law, opcode) for law, (_, opcodes, _) in LAWS.items() for opcode in opcodes])
 def test_laws_that_hold_are_stated(law: str, opcode: str) -> None:
     holds, _, element_types = LAWS[law]
-    types = [t for t in element_types if evaluated(opcode, t, *[values(t)] * OPS[opcode].arity) is not None]
+    types = [t for t in element_types if run_opcode(opcode, t, *[values(t)] * OPS[opcode].arity) is not None]
     assert (law in OPS[opcode].traits) == (bool(types) and all(holds(opcode, t) for t in types))
 
 
-def elements_that(opcode: str, element_type: str, fact: str) -> list[float]:
-    """Returns the identities, the absorbing elements, or the result of equal operands."""
+def special_elements(opcode: str, element_type: str, fact: str) -> list[float]:
+    """Returns the elements with a property, or the result if it is the same for all equal operands.
+
+    `fact` is "identity", "absorbing" or "of_itself".
+    """
     results, x = table(opcode, element_type), values(element_type)
     if fact == "identity":
         return [element for k, element in enumerate(VALUES[element_type]) if same(results[:, k], x)]
@@ -128,7 +131,7 @@ def test_elements_that_exist_are_stated(opcode: str) -> None:
         on_pred = OPS[opcode].algebra.on_pred if element_type == "pred" else None
         for fact in ("identity", "absorbing", "of_itself"):
             stated = getattr(OPS[on_pred or opcode].algebra, fact)(ELEMENT_TYPES[element_type])
-            true = elements_that(opcode, element_type, fact)
+            true = special_elements(opcode, element_type, fact)
             if stated is not None:
                 assert str(float(stated)) in [str(float(element)) for element in true], (fact, element_type)
             elif element_type != "f8e4m3fn" and f"{opcode} {fact}" not in UNSTATED:
@@ -276,19 +279,19 @@ in flight that contain the operands and the result.
 """
 
 SLOTS = ("effect_if", "start_of", "done_of", "update_of", "returned_index", "operands_index")
-JUDGED = set(RELATIONS).union(*COLUMNS.values())
+LISTED_OPCODES = set(RELATIONS).union(*COLUMNS.values())
 
 
 @pytest.mark.parametrize("trait", COLUMNS)
 def test_traits_are_those_listed(trait: str) -> None:
-    assert {name for name in JUDGED if trait in OPS[name].traits} == COLUMNS[trait]
+    assert {name for name in LISTED_OPCODES if trait in OPS[name].traits} == COLUMNS[trait]
 
 
 def test_every_trait_is_checked() -> None:
     assert {getattr(traits, name) for name in traits.__all__ if name.isupper()} == COLUMNS.keys() | LAWS.keys()
 
 
-@pytest.mark.parametrize("opcode", sorted(JUDGED))
+@pytest.mark.parametrize("opcode", sorted(LISTED_OPCODES))
 def test_relations_are_those_listed(opcode: str) -> None:
     relations = {slot: getattr(OPS[opcode], slot) for slot in SLOTS}
     assert {slot: value for slot, value in relations.items() if value is not None} == RELATIONS.get(opcode, {})

@@ -24,7 +24,7 @@ BUILT = grammar._build(TEXT)
 PACKED = Path(grammar.__file__).parent / "hlo.tables"
 
 
-def unpacked(path: Path) -> tuple[str, dict[str, Any]]:
+def load_tables(path: Path) -> tuple[str, dict[str, Any]]:
     stamp, _, data = path.read_bytes().partition(b"\n")
     tables: dict[str, Any] = pickle.loads(data)
     return stamp.decode(), tables
@@ -65,7 +65,7 @@ def test_the_grammar_has_no_conflicts(caplog: pytest.LogCaptureFixture) -> None:
 def test_packed_tables_match_the_grammar(tmp_path: Path) -> None:
     fresh = grammar.write_tables(tmp_path / "hlo.tables")
     for path in [fresh, *([PACKED] if PACKED.exists() else [])]:
-        stamp, tables = unpacked(path)
+        stamp, tables = load_tables(path)
         assert stamp == grammar._stamp(TEXT), "the tables were built from another grammar or by another version of Lark; delete or rebuild them"
         assert comparable(tables) == comparable(BUILT)
 

@@ -44,7 +44,7 @@ LIBRARIES: dict[str, set[str]] = {
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path not in EXEMPT)
 
 
-def part_of(path: Path) -> str:
+def package_of(path: Path) -> str:
     """Returns the package or module directly below hlotool that a file belongs to."""
     first = path.relative_to(PACKAGE).parts[0]
     return first.removesuffix(".py")
@@ -66,14 +66,14 @@ def late_imports(tree: ast.AST) -> Iterator[str]:
             yield node.args[0].value  # type: ignore[attr-defined]
 
 
-def for_typing(tree: ast.AST) -> set[ast.stmt]:
+def typing_imports(tree: ast.AST) -> set[ast.stmt]:
     """Returns the imports under `if TYPE_CHECKING:`, which are never executed."""
     blocks = (node for node in ast.walk(tree) if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING")
     return {statement for block in blocks for statement in ast.walk(block) if isinstance(statement, ast.Import | ast.ImportFrom)}
 
 
 def test_every_package_has_a_layer() -> None:
-    unknown = sorted({part_of(path) for path in FILES} - LAYERS.keys())
+    unknown = sorted({package_of(path) for path in FILES} - LAYERS.keys())
     assert not unknown, f"add {unknown} to the table of layers, or move them into a package that the table contains"
 
 
@@ -84,7 +84,7 @@ def names(paths: list[Path]) -> list[str]:
 @pytest.mark.parametrize("path", FILES, ids=names(FILES))
 def test_imports_point_downward(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    layer = LAYERS.get(part_of(path), 0)
+    layer = LAYERS.get(package_of(path), 0)
     wrong = []
     for name in [*(name for name, _ in imports(tree)), *late_imports(tree)]:
         assert not name.startswith("."), f"relative import: {name}"
@@ -93,12 +93,12 @@ def test_imports_point_downward(path: Path) -> None:
             continue
         # The public names give access to every layer below the command line.
         other = rest.split(".")[0] or "lsp"
-        if other != part_of(path) and LAYERS.get(other, 99) >= layer:
+        if other != package_of(path) and LAYERS.get(other, 99) >= layer:
             wrong.append(name)
     assert not wrong, f"in layer {layer}, but imports {wrong}"
 
 
-IN_TEXT = [path for path in FILES if part_of(path) == "text" and path.parent.name != "text"]
+IN_TEXT = [path for path in FILES if package_of(path) == "text" and path.parent.name != "text"]
 
 
 @pytest.mark.parametrize("path", IN_TEXT, ids=names(IN_TEXT))
@@ -112,32 +112,32 @@ def test_imports_inside_text_point_downward(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=names(FILES))
 def test_libraries_are_used_by_their_layers_only(path: Path) -> None:
     found = {name.partition(".")[0] for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))}
-    wrong = {library for library in found & LIBRARIES.keys() if part_of(path) not in LIBRARIES[library]}
+    wrong = {library for library in found & LIBRARIES.keys() if package_of(path) not in LIBRARIES[library]}
     assert not wrong, f"must not import {wrong}"
 
 
 # Equal literals may be stored differently, so only these modules may access the storage. All other
 # modules compare literals with `==`.
-HOLDERS = {"literals", "differ/constants.py", "text/formatting/lines.py", "text/parse/line_parts.py", "text/print/printer.py"}
+STORAGE_MODULES = {"literals", "differ/constants.py", "text/formatting/lines.py", "text/parse/line_parts.py", "text/print/printer.py"}
 
 
-def sees_how_literals_are_held(text: str) -> list[int]:
+def storage_accesses(text: str) -> list[int]:
     return [node.lineno for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute) and node.attr in ("spelling", "packed")]
 
 
 @pytest.mark.parametrize("path", FILES, ids=names(FILES))
 def test_few_files_access_the_storage_of_literals(path: Path) -> None:
-    lines = sees_how_literals_are_held(path.read_text(encoding="utf-8"))
+    lines = storage_accesses(path.read_text(encoding="utf-8"))
     name = path.relative_to(PACKAGE).as_posix()
-    may_see = not HOLDERS.isdisjoint((name, part_of(path)))
+    may_see = not STORAGE_MODULES.isdisjoint((name, package_of(path)))
     assert may_see or not lines, f"lines {lines} access the storage of a literal; compare literals, or call decode, splat_bytes or literal_text"
 
 
 def test_accesses_to_the_storage_are_found() -> None:
-    assert sees_how_literals_are_held("x = first.spelling\ny = first == z\nif a.b.packed is None: pass") == [1, 3]
+    assert storage_accesses("x = first.spelling\ny = first == z\nif a.b.packed is None: pass") == [1, 3]
     # Each of these files must actually access the storage.
-    for holder in HOLDERS - {"literals"}:
-        assert sees_how_literals_are_held((PACKAGE / holder).read_text(encoding="utf-8"))
+    for holder in STORAGE_MODULES - {"literals"}:
+        assert storage_accesses((PACKAGE / holder).read_text(encoding="utf-8"))
 
 
 def module_name(path: Path) -> str:
@@ -154,19 +154,19 @@ def test_there_are_no_import_cycles() -> None:
             if isinstance(node, ast.ImportFrom) and node.module is not None:
                 # `from package import module` imports the module; any other name comes from the
                 # package itself.
-                names_of_modules = {f"{node.module}.{alias.name}" for alias in node.names} & known
-                used |= names_of_modules or {node.module} & known
+                module_names = {f"{node.module}.{alias.name}" for alias in node.names} & known
+                used |= module_names or {node.module} & known
     # Raises CycleError with the cycle if there is one.
     TopologicalSorter(graph).prepare()
 
 
-BELOW_CLI = [path for path in FILES if LAYERS.get(part_of(path), 0) < LAYERS["cli"]]
+BELOW_CLI = [path for path in FILES if LAYERS.get(package_of(path), 0) < LAYERS["cli"]]
 
 
 @pytest.mark.parametrize("path", BELOW_CLI, ids=names(BELOW_CLI))
 def test_imports_are_at_the_top(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    allowed = {statement for statement in tree.body if isinstance(statement, ast.Import | ast.ImportFrom)} | for_typing(tree)
+    allowed = {statement for statement in tree.body if isinstance(statement, ast.Import | ast.ImportFrom)} | typing_imports(tree)
     late = [node.lineno for _, node in imports(tree) if node not in allowed]
     assert not late, f"imports inside functions, lines {late}"
 

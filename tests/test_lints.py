@@ -75,7 +75,7 @@ def reshapes(length: int) -> str:
     return "HloModule m\nENTRY e {\n  n0 = s32[4] constant({1, 2, 3, 4})\n" + "\n".join(lines) + f"\n  ROOT r = s32[4] abs(n{length})\n}}"
 
 
-def constants_of_chains(length: int) -> str:
+def constant_chains(length: int) -> str:
     """Returns a module in which lints look up the constant value of every link of a chain."""
     lines = [f"  n{k + 1} = s32[4] transpose(n{k}), dimensions={{0}}\n  d{k} = s32[4] multiply(n{k + 1}, p)" for k in range(length)]
     return "HloModule m\nENTRY e {\n  p = s32[4] parameter(0)\n  n0 = s32[4] constant({1, 2, 3, 4})\n" + "\n".join(lines) + "\n  ROOT r = abs(p)\n}"
@@ -98,12 +98,12 @@ def test_steps_are_counted() -> None:
         (chain, ["W024", "W025", "W001"]),
         (chain, ["W004", "W005"]),
         (reshapes, ["W019", "W033", "W046"]),
-        (constants_of_chains, ["W019", "W007"]),
+        (constant_chains, ["W019", "W007"]),
     ],
 )
 def test_no_lint_takes_quadratic_time(make: Callable[[int], str], selected: list[str]) -> None:
     small, large = (parse(make(size)) for size in (25, 200))
-    # The first call computes the values that are cached per process, so that this is not counted.
+    # The first call computes values that are cached per process, so that this work is not counted.
     verify(small, select=selected)
     few, many = (steps(lambda module=module: verify(module, select=selected)) for module in (small, large))  # type: ignore[misc]
     # At eight times the size, linear work takes at most 8 times as many steps, and quadratic work

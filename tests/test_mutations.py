@@ -28,7 +28,7 @@ def test_nothing_is_listed_if_all_mutations_are_detected():
 
 
 def test_constants_are_tried_like_statements():
-    """Running a module again, or registering its rules again, does not count as a failure."""
+    """Checks that running a module or registering its rules again does not count as a failure."""
     files = ("tests/optimizer/arguments.hlo", "tests/optimizer/logic.hlo")
     result = mutate("optimizer.tuple_edits._BY_ELEMENT", "optimizer.rules.logic._INVERSE", "--tests", *files)
     assert result.returncode == 1

@@ -1,6 +1,6 @@
 """Tests of the package as users install it.
 
-A wheel is built, installed into an environment of its own, and run from another folder.
+A wheel is built, installed into a new environment, and run from another folder.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def test_installed_package_loads_its_tables(environment: Path, tmp_path: Path) -
 
 def test_parsing_imports_little(environment: Path, tmp_path: Path) -> None:
     script = f"import hlotool; hlotool.to_text(hlotool.parse_file({str(SAMPLE)!r}))"
-    said = run(environment / "python", "-X", "importtime", "-c", script, cwd=tmp_path).stderr
-    modules = {line.rpartition("|")[2].strip() for line in said.splitlines()}
+    output = run(environment / "python", "-X", "importtime", "-c", script, cwd=tmp_path).stderr
+    modules = {line.rpartition("|")[2].strip() for line in output.splitlines()}
     assert "lark" in modules
     assert not modules & {"numpy", "ml_dtypes", "rich", "click"}
 
@@ -120,7 +120,7 @@ def test_importing_the_package_imports_nothing_else(environment: Path, tmp_path:
 
 
 def test_editable_installation(source: Path, tmp_path: Path) -> None:
-    """The tables are built in the source tree, and nothing is copied."""
+    """Checks that the tables are built in the source tree and that nothing is copied."""
     tables = source / "hlotool" / "text" / "parse" / "hlo.tables"
     tables.unlink(missing_ok=True)
     target = tmp_path / "site"
@@ -131,7 +131,7 @@ def test_editable_installation(source: Path, tmp_path: Path) -> None:
 
 
 def test_source_distribution_is_complete(source: Path, tmp_path: Path) -> None:
-    """A wheel can be built from the source distribution."""
+    """Checks that a wheel can be built from the source distribution."""
     script = f"import os; os.chdir({str(source)!r}); from hatchling.build import build_sdist; print(build_sdist({str(tmp_path)!r}))"
     archive = tmp_path / run(sys.executable, "-c", script, cwd=tmp_path).stdout.strip()
     wheels = tmp_path / "wheels"
@@ -142,9 +142,9 @@ def test_source_distribution_is_complete(source: Path, tmp_path: Path) -> None:
 
 
 def test_declared_dependencies_match_the_imports() -> None:
-    """The run-time dependencies are exactly the packages that hlotool needs.
+    """Checks that the run-time dependencies are exactly the packages that hlotool requires.
 
-    The `test` extra includes the requirements of the `zstd` and `lsp` extras.
+    The `test` extra must include the requirements of the `zstd` and `lsp` extras.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = {requirement.partition(">")[0] for requirement in project["dependencies"]}

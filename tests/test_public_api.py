@@ -25,7 +25,7 @@ def test_the_public_api_changes_only_with_the_changelog():
     assert api.surface() == recorded, message
 
 
-def test_an_api_change_needs_a_changelog_entry(tmp_path, monkeypatch):
+def test_an_api_change_requires_a_changelog_entry(tmp_path, monkeypatch):
     monkeypatch.setattr(api, "_RECORD", tmp_path / "public_api.txt")
     monkeypatch.setattr(api, "_CHANGELOG", tmp_path / "CHANGELOG.md")
     (tmp_path / "CHANGELOG.md").write_text("* A parser.\n")
@@ -81,7 +81,7 @@ def test_strings_that_are_not_shapes(text):
     assert "write a shape such as" in raised.value.diagnostics[0].hint
 
 
-def test_shapes_are_not_made_from_other_objects():
+def test_shapes_are_not_created_from_other_objects():
     with pytest.raises(TypeError, match="expected a shape or its text, got list"):
         hlotool.shape([2, 3])
 

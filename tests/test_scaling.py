@@ -55,7 +55,7 @@ def test_memory_grows_linearly(operation: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_modules_parse_unless_they_are_meant_to_be_wrong(name: str) -> None:
-    """Modules are tested at the measured size: `f1` is a name, but `f16` is a type."""
+    """Parses modules of the measured size; in others, names may be types, such as `f16`."""
     text = FAMILIES[name].make(FAMILIES[name].size)
     if name not in FAULTY:
         assert hlotool.parse_all(text)
@@ -66,7 +66,7 @@ def test_modules_parse_unless_they_are_meant_to_be_wrong(name: str) -> None:
 
 @pytest.mark.parametrize("operation", ["parse", "fmt", "verify"])
 def test_exponential_tuples_are_rejected_quickly(operation: str) -> None:
-    """Forty lines, each a tuple that contains the previous one twice, describe 2^40 arrays."""
+    """Checks forty tuples, each of which contains the previous one twice: 2^40 arrays in total."""
     started = time.process_time()
     attempt(operation, FAMILIES["doubled tuples"].make(40))
     assert time.process_time() - started < 5
@@ -79,7 +79,7 @@ def test_exponential_tuples_are_errors() -> None:
 
 
 def test_shared_shapes_are_compared_once() -> None:
-    """Shapes that share their elements can also be built without parsing."""
+    """Compares shapes that share their elements, which can also be built without parsing."""
 
     def doubled(depth: int) -> Shape:
         shape = array_shape("f32", (2,))

@@ -1,4 +1,4 @@
-"""Tests of schedules: modules changed by programs, memory use, and very large or deep modules."""
+"""Schedules of modules that programs have changed, peak memory, and large or deep modules."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_call_may_return_its_operand() -> None:
 def test_updates_in_place() -> None:
     update = "i = s32[] constant(0) v = f32[1] constant({1}) d = f32[8] dynamic-update-slice({}, v, i) ROOT r = f32[8] abs(d)"
     assert peak("p = f32[8] parameter(0) c = f32[8] copy(p) " + update.replace("{}, v", "c, v")).bytes == 32 + 32 + 32
-    # An argument must not be overwritten, so the update needs memory of its own.
+    # An argument must not be overwritten, so the update requires additional memory.
     assert peak("p = f32[8] parameter(0) " + update.replace("{}, v", "p, v")).bytes == 32 + 32 + 32
 
 

@@ -57,7 +57,7 @@ PINNED = {
 }  # fmt: skip
 HEADINGS = {"Processes": PROCESSES, "Code": CODE, "Paths": PATHS, "Settings": SETTINGS}
 # Functions and methods of hlotool itself that only share a name with a sensitive function.
-OWN = {
+UNRELATED = {
     ("text/formatting/lines.py", "open"), ("text/formatting/callbacks.py", "open"), ("literals/parse.py", "open"), ("cli/opt_session.py", "load"),
     ("cli/cmd_opt.py", "load"), ("syntax/regexes.py", "open"), ("cli/diff_folders.py", "write_text"),
     ("cli/diff_many.py", "write_text"), ("cli/diff_passes.py", "write_text"),
@@ -116,7 +116,7 @@ def words_of_modules() -> dict[str, frozenset[str]]:
 
 
 def modules_with(sensitive: set[str]) -> dict[str, set[str]]:
-    found = {name: {word for word in known & sensitive if (name, word) not in OWN} for name, known in words_of_modules().items()}
+    found = {name: {word for word in known & sensitive if (name, word) not in UNRELATED} for name, known in words_of_modules().items()}
     return {name: hits for name, hits in found.items() if hits}
 
 

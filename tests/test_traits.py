@@ -129,7 +129,7 @@ def test_implied_traits_are_present() -> None:
 MAX_TOGETHER = 3
 
 
-def sets_of_opcodes(path: Path) -> list[str]:
+def opcode_lists(path: Path) -> list[str]:
     """Returns the sets, lists and strings in which a module lists several opcodes.
 
     Dictionaries whose keys are opcodes are not included, since they state other facts.
@@ -148,6 +148,6 @@ def sets_of_opcodes(path: Path) -> list[str]:
 @pytest.mark.parametrize("part", sorted({path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py")} - {"opdefs"}))
 def test_opcodes_are_not_listed_outside_their_table(part: str) -> None:
     paths = [PACKAGE / part] if part.endswith(".py") else sorted((PACKAGE / part).rglob("*.py"))
-    positions = [position for path in paths for position in sets_of_opcodes(path)]
+    positions = [position for path in paths for position in opcode_lists(path)]
     # The analysis of domains handles exactly these three binary opcodes.
     assert [position for position in positions if not position.endswith("add subtract multiply")] == []

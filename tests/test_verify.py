@@ -67,7 +67,7 @@ def test_a_propagated_shape_is_reported_once() -> None:
 
 @pytest.mark.parametrize(("opcode", "code"), [("send", "A020"), ("recv-done", "A021"), ("send-done", "T003"), ("outfeed", "T003")])
 def test_wrong_shapes_that_only_programs_can_make(opcode: str, code: str) -> None:
-    """The parser replaces a written shape with the correct one, but a program may change it."""
+    """Sets a wrong shape, which the parser would have replaced with the correct one."""
     module = parse(
         "ENTRY e {\n  p = f32[4] parameter(0)\n  k = token[] after-all()\n  s = (f32[4], u32[], token[]) send(p, k), channel_id=1\n"
         "  d = token[] send-done(s), channel_id=1\n  r = (f32[4], u32[], token[]) recv(d), channel_id=2\n"
@@ -157,7 +157,7 @@ MANY = "".join(f" p{k} = f32[] parameter({k})" for k in range(2001))
     ],
 )
 def test_wrong_attributes_that_only_programs_can_make(text: str, change: Callable[[Instruction], None], code: str, words: str) -> None:
-    """The verifier repeats the parser's checks, since programs may introduce such errors."""
+    """Changes attributes after parsing; the verifier must repeat the parser's checks."""
     module = parse(text)
     assert codes(module) == []
     change(module.entry.root)
@@ -171,13 +171,13 @@ def test_an_entry_may_have_too_many_parameters() -> None:
 
 
 def test_opcodes_without_inference_are_rejected() -> None:
-    """The parser does not infer the shapes of these opcodes, but a program may try to."""
+    """Calls the shape inference of opcodes for which the parser never calls it."""
     blind = [op for op in (*OPS.values(), unknown_op("frobnicate")) if not (op.infers or op.shape_ignored)]
     assert len(blind) > 20
     for op in blind:
-        with pytest.raises(Violation, match=op.name) as refused:
+        with pytest.raises(Violation, match=op.name) as raised:
             op.infer(*[array_shape("f32")] * max(op.arity, len(op.operands)), **dict.fromkeys(op.required))
-        assert refused.value.code == "S037"
+        assert raised.value.code == "S037"
 
 
 def test_a_tolerant_parse_keeps_its_findings() -> None:
@@ -226,7 +226,7 @@ LINE = (
         ("no_such_attribute", "fusion"),
     ],
 )
-def test_places(at: str, found: str) -> None:
+def test_locations(at: str, found: str) -> None:
     start, end = locate(LINE, 0, len(LINE), parse_part_name(at))
     assert LINE[start:end] == found
 
@@ -262,7 +262,7 @@ EDITS = (
 )
 
 
-def edited(text: str, random: Random) -> str:
+def edit_text(text: str, random: Random) -> str:
     """Returns the text with one shape, list, number or opcode replaced at random."""
     pattern, replacements = random.choice(EDITS)
     positions = list(pattern.finditer(text))
@@ -272,8 +272,8 @@ def edited(text: str, random: Random) -> str:
     return text[: position.start()] + random.choice(replacements) + text[position.end() :]
 
 
-def edited_twice(text: str, random: Random) -> str:
-    return edited(edited(text, random), random)
+def edit_twice(text: str, random: Random) -> str:
+    return edit_text(edit_text(text, random), random)
 
 
 TEXTS = [text for text in texts_of_cases(HERE) if len(text) < 5000]
@@ -281,7 +281,7 @@ TEXTS += [part for path in sorted((HERE / "verify").glob("*.hlo")) for part in p
 
 
 @settings(max_examples=1_000)
-@given(st.builds(edited_twice, shortest_first(TEXTS), RANDOM), st.booleans(), st.booleans(), st.booleans())
+@given(st.builds(edit_twice, shortest_first(TEXTS), RANDOM), st.booleans(), st.booleans(), st.booleans())
 def test_the_verifier_handles_any_module(text: str, is_strict: bool, is_scheduled: bool, layout_sensitive: bool) -> None:
     try:
         module = parse(text, strict=is_strict)

@@ -1,4 +1,4 @@
-"""Builds modules in Python, with a method for each operation of XLA's operation semantics."""
+"""Builders of modules in Python, with a method for each operation of XLA's operation semantics."""
 
 from hlotool.builder.builder import Builder as Builder
 from hlotool.builder.dimension_numbers import ConvolutionDimensionNumbers as ConvolutionDimensionNumbers

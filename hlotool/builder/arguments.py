@@ -1,4 +1,4 @@
-"""Converts the arguments of builder methods, and reports wrong ones with the caller's line."""
+"""Conversion of the arguments of builder methods; errors report the line of the caller."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import ResultAccuracy
 from hlotool.text.source.part_names import parse_part_name
 
-__all__ = ["RENAMED", "Arguments", "ArrayLike", "Called", "Groups", "Operand", "Operands", "Precision"]
+__all__ = ["RENAMED", "ArgumentMethods", "ArrayLike", "Called", "Groups", "Operand", "Operands", "Precision"]
 
 Value = TypeVar("Value")
 
@@ -37,10 +37,10 @@ class ArrayLike(Protocol):
 
 
 Operand = Op | Literal | complex | Sequence[Any] | memoryview | ArrayLike
-"""An operation of the same builder, or a value for a constant: a number, nested list or array."""
+"""An operation of the same builder, or a constant: a number, nested list, array or Literal."""
 Operands = Op | Literal | complex | Sequence[Any] | memoryview | ArrayLike
 """A list or tuple of operands, or a single operand."""
-Called: TypeAlias = "Computation | Arguments | Callable[..., Any]"
+Called: TypeAlias = "Computation | ArgumentMethods | Callable[..., Any]"
 """A computation of the same module, its finished builder, or a function to be traced."""
 Groups = ReplicaGroups | str | Sequence[Sequence[int]] | None
 """Replica groups: lists of ids, or text such as "[2,2]<=[4]".
@@ -54,7 +54,7 @@ None stands for the default.
 """
 
 
-class Arguments:
+class ArgumentMethods:
     """A base class of builders, with the methods that convert arguments."""
 
     def __init__(self, state: ModuleState, computation: Computation) -> None:
@@ -65,10 +65,10 @@ class Arguments:
 
     # ---- errors ---------------------------------------------------------------------------------
 
-    def _refuse(self, violation: Violation, argument: str | None = None, op: OpDef | None = None) -> NoReturn:
+    def _reject(self, violation: Violation, argument: str | None = None, op: OpDef | None = None) -> NoReturn:
         """Raises BuilderError for the method that the user called.
 
-        The argument at fault is derived from the violation unless it is given.
+        If `argument` is None, the argument is derived from the violation.
         """
         frame = caller(2)
         if argument is None:
@@ -76,11 +76,11 @@ class Arguments:
         raise error_at(frame, violation, argument, self._computation.name) from None
 
     def _fail(self, code: str, argument: str, message: str, hint: str | None = None) -> NoReturn:
-        self._refuse(Violation(code, argument, message, hint), argument)
+        self._reject(Violation(code, argument, message, hint), argument)
 
     def _require(self, holds: object, code: str, argument: str, message: str, hint: str | None = None) -> None:
         if not holds:
-            self._refuse(Violation(code, argument, message, hint), argument)
+            self._reject(Violation(code, argument, message, hint), argument)
 
     # ---- attributes -----------------------------------------------------------------------------
 
@@ -119,15 +119,15 @@ class Arguments:
         return None if value is None else self._integer(value, argument)
 
     def _instance(self, value: Any, kind: type[Value], argument: str) -> Value:
-        """Returns the value unchanged. Raises BuilderError if it has another type."""
+        """Returns the value unchanged. Raises BuilderError unless it is an instance of `kind`."""
         if not isinstance(value, kind):
             self._fail("S017", argument, f"expected {kind.__name__}, found {type(value).__name__}")
         return value
 
     def _attributes(self, value: Any) -> dict[str, Any]:
-        """Returns a dictionary of attributes by HLO name; None gives an empty dictionary."""
+        """Returns attributes by HLO name; the dictionary is empty if `value` is None."""
         if value is not None and not isinstance(value, Mapping):
-            self._fail("S017", "attributes", f"expected Mapping, found {type(value).__name__}")
+            self._fail("S017", "attributes", f"expected a dictionary, found {type(value).__name__}")
         return dict(value or {})
 
     def _instances(self, values: Any, kind: type[Value], argument: str) -> tuple[Value, ...]:
@@ -156,8 +156,8 @@ class Arguments:
         if value is None:
             return None
         if isinstance(value, str):
-            modes = ("default", "highest")
-            self._require(value in modes, "S018", "result_accuracy", f"'{value}' is not one of {', '.join(modes)}", "or give a ResultAccuracy")
+            modes, hint = ("default", "highest"), "use one of these words or a ResultAccuracy"
+            self._require(value in modes, "S018", "result_accuracy", f"'{value}' is not one of {', '.join(modes)}", hint)
             value = ResultAccuracy(value)
         value = self._instance(value, ResultAccuracy, "result_accuracy")
         return {"result_accuracy": value} if value != ResultAccuracy() else None
@@ -184,7 +184,7 @@ class Arguments:
         try:
             return {len(group) for group in self._groups(value).groups()}
         except Violation as violation:
-            self._refuse(violation, "replica_groups")
+            self._reject(violation, "replica_groups")
 
     def _text(self, name: str, value: Any, kind: str | None = None, shape: str = "f32[2,2]") -> Any:
         """Returns the value of an attribute that may be given as text."""
@@ -193,23 +193,23 @@ class Arguments:
         try:
             return as_attribute(name, value, kind, shape)
         except Violation as violation:
-            self._refuse(violation, name)
+            self._reject(violation, name)
 
     def _shape(self, shape: ShapeLike, argument: str = "shape") -> Shape:
         try:
             return as_shape(shape)
         except Violation as violation:
-            self._refuse(violation, argument)
+            self._reject(violation, argument)
 
     def _closed(self, value: Called, argument: str) -> Computation:
         """Returns a computation of this module; `value` may also be its finished builder."""
-        if isinstance(value, Arguments):
+        if isinstance(value, ArgumentMethods):
             name = value._computation.name
-            self._require(not value._is_open, "S006", argument, f"computation '{name}' is not finished", "leave its with block first")
+            self._require(not value._is_open, "S006", argument, f"computation '{name}' is not finished", "leave its `with` block first")
             self._require(value._state is self._state, "S006", argument, f"computation '{name}' belongs to another module")
             return value._computation
         if not isinstance(value, Computation):
-            hint = "create one in a block: with b.computation(...) as c"
+            hint = "create one in a `with` block: with b.computation(...) as c"
             self._fail("S017", argument, f"expected a computation, found {type(value).__name__}", hint)
         self._require(value in self._state.computations, "S006", argument, f"computation '{value.name}' belongs to another module")
         return value
@@ -263,7 +263,7 @@ Only names that differ from the op table are listed.
 
 
 def _argument(violation: Violation, method: str, op: OpDef | None) -> str:
-    """Returns the argument that a violation is about, by its name in XLA's documentation."""
+    """Returns the argument that caused a violation, by its name in XLA's documentation."""
     if not isinstance(violation.at, str) or not violation.at:
         return ""
     part_name = parse_part_name(violation.at)

@@ -1,9 +1,9 @@
 """Broadcasting for elementwise operations, as defined by XLA's broadcasting semantics.
 
-Scalars are broadcast to any shape. Operands of different ranks need `broadcast_dimensions`, which
-maps each dimension of the operand of lower rank (the "smaller" one) to a dimension of the other
-(the "larger" one). Unlike NumPy, XLA does not infer this mapping. Finally, dimensions of size 1
-("degenerate" dimensions) are repeated.
+Scalars are broadcast to any shape. Operands of different ranks require `broadcast_dimensions`,
+which maps each dimension of the operand of lower rank (the "smaller" one) to a dimension of the
+other operand (the "larger" one). Unlike NumPy, XLA does not infer this mapping. Finally, dimensions
+of size 1 ("degenerate" dimensions) are repeated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hlotool.opdefs.inference import Bound, bounds
 from hlotool.record import Record
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape
 
-__all__ = ["Expansion", "expansions", "in_dimensions"]
+__all__ = ["Expansion", "broadcast_in_dimensions", "expansions"]
 
 
 class Expansion(Record):
@@ -34,7 +34,7 @@ class Expansion(Record):
     result: Shape | None = None
 
 
-_NOTHING = Expansion()
+_NO_EXPANSION = Expansion()
 
 
 @lru_cache(maxsize=4096)
@@ -55,7 +55,7 @@ def expansions(lhs: Shape, rhs: Shape, broadcast_dimensions: tuple[int, ...] = (
         mapped: tuple[Shape | None, Shape | None] = (None, None)
     else:
         smaller, larger = (lhs, rhs) if lhs.rank < rhs.rank else (rhs, lhs)
-        expanded = _mapped(smaller, larger, broadcast_dimensions)
+        expanded = _mapped_shape(smaller, larger, broadcast_dimensions)
         mapped = (expanded, None) if smaller is lhs else (None, expanded)
     pair = mapped[0] or lhs, mapped[1] or rhs
     result = _common_bounds(*pair, (lhs, rhs))
@@ -64,14 +64,14 @@ def expansions(lhs: Shape, rhs: Shape, broadcast_dimensions: tuple[int, ...] = (
     return left, right
 
 
-def _mapped(smaller: Shape, larger: Shape, dimensions: Sequence[int]) -> Shape:
+def _mapped_shape(smaller: Shape, larger: Shape, dimensions: Sequence[int]) -> Shape:
     """Returns the shape of the smaller operand after its broadcast to the rank of the larger one.
 
     Its sizes are those of the smaller operand at `dimensions`, and those of the larger operand
     elsewhere.
     """
     if smaller.rank and len(dimensions) != smaller.rank:
-        raise Violation("T001", "broadcast_dimensions", _missing_message(smaller, larger, dimensions), _meant(smaller, larger))
+        raise Violation("T001", "broadcast_dimensions", _missing_message(smaller, larger, dimensions), _suggestion(smaller, larger))
     if dimensions and not smaller.rank:
         raise Violation("T001", "broadcast_dimensions", f"a scalar has no dimensions to map, got {list(dimensions)}")
     new = bounds(larger)
@@ -80,9 +80,9 @@ def _mapped(smaller: Shape, larger: Shape, dimensions: Sequence[int]) -> Shape:
             raise Violation("T001", "broadcast_dimensions", f"there is no dimension {position} in {larger.text_without_layout}")
         size, other = bound[0], larger.dimensions[position]
         if size != other and 1 not in (size, other) and UNBOUNDED not in (size, other):
-            of_larger = f"dimension {position} of {larger.text_without_layout}"
-            message = f"dimension {k} of {smaller.text_without_layout} has size {size}, but {of_larger} has {other}"
-            raise Violation("T001", "broadcast_dimensions", message, _meant(smaller, larger))
+            counterpart = f"dimension {position} of {larger.text_without_layout}"
+            message = f"dimension {k} of {smaller.text_without_layout} has size {size}, but {counterpart} has size {other}"
+            raise Violation("T001", "broadcast_dimensions", message, _suggestion(smaller, larger))
         if k and position <= dimensions[k - 1]:
             raise Violation("T001", "broadcast_dimensions", f"broadcast dimensions must be strictly increasing, got {list(dimensions)}")
         new[position] = bound
@@ -93,64 +93,64 @@ def _missing_message(smaller: Shape, larger: Shape, dimensions: Sequence[int]) -
     texts = f"{smaller.text_without_layout} and {larger.text_without_layout}"
     if not dimensions:
         return (
-            f"{texts} do not have equal rank: give broadcast_dimensions, the dimension of {larger.text_without_layout} for each dimension"
+            f"{texts} have different ranks: broadcast_dimensions must list the dimension of {larger.text_without_layout} for each dimension"
             f" of {smaller.text_without_layout}"
         )
-    return f"broadcast_dimensions needs an entry for each dimension of {smaller.text_without_layout}, got {list(dimensions)}"
+    return f"broadcast_dimensions must have one entry for each dimension of {smaller.text_without_layout}, got {list(dimensions)}"
 
 
-# With more dimensions than this, finding a hint would take too many attempts.
-_MAX_GUESSED = 6
+# The maximum rank for which a hint is searched for; higher ranks would take too many attempts.
+_MAX_RANK_FOR_HINT = 6
 
 
-def _meant(smaller: Shape, larger: Shape) -> str | None:
+def _suggestion(smaller: Shape, larger: Shape) -> str | None:
     """Returns a hint if exactly one choice of dimensions has the right sizes."""
-    if larger.rank > _MAX_GUESSED:
+    if larger.rank > _MAX_RANK_FOR_HINT:
         return None
-    placed = [positions for positions in permutations(range(larger.rank), smaller.rank) if list(positions) == sorted(positions)]
-    fitting = [positions for positions in placed if [larger.dimensions[k] for k in positions] == list(smaller.dimensions)]
-    return f"did you mean broadcast_dimensions={list(fitting[0])}?" if len(fitting) == 1 else None
+    choices = [positions for positions in permutations(range(larger.rank), smaller.rank) if list(positions) == sorted(positions)]
+    matches = [choice for choice in choices if [larger.dimensions[k] for k in choice] == list(smaller.dimensions)]
+    return f"did you mean broadcast_dimensions={list(matches[0])}?" if len(matches) == 1 else None
 
 
 def _common_bounds(lhs: Shape, rhs: Shape, given: tuple[Shape, Shape]) -> list[Bound]:
-    """Returns the result's dimensions; a dimension of size 1 takes the other operand's size."""
+    """Returns the result's dimensions; if one operand has size 1, the other's size is used."""
     result: list[Bound] = []
     for k, (a, b) in enumerate(zip(bounds(lhs), bounds(rhs), strict=True)):
         if a[0] == b[0]:
             result.append((a[0], a[1] or b[1]))
         elif UNBOUNDED in (a[0], b[0]):
-            # An unbounded size is known only at run time; inference decides on the result.
+            # An unbounded size is known only at run time; shape inference determines the result.
             result.append((UNBOUNDED, True))
         elif 1 in (a[0], b[0]):
             result.append(b if a[0] == 1 else a)
         else:
             texts = " and ".join(shape.text_without_layout for shape in given)
-            raise Violation("T001", "rhs", f"{texts} are not compatible: dimension {k} has the sizes {a[0]} and {b[0]}, and neither is 1")
+            raise Violation("T001", "rhs", f"{texts} are not compatible: the sizes of dimension {k} are {a[0]} and {b[0]}, and neither is 1")
     return result
 
 
 def _expansion(mapped: Shape | None, shape: Shape, dimensions: tuple[int, ...], result: list[Bound]) -> Expansion:
     pairs = list(zip(bounds(shape), result, strict=True))
-    grown = {k for k, ((size, _), (common, _)) in enumerate(pairs) if size != common and UNBOUNDED not in (size, common)}
-    if not grown:
-        return _NOTHING if mapped is None else Expansion(mapped, dimensions)
-    kept = tuple(k for k in range(shape.rank) if k not in grown)
-    final = [common if k in grown else own for k, (own, common) in enumerate(pairs)]
+    repeated = {k for k, ((size, _), (common, _)) in enumerate(pairs) if size != common and UNBOUNDED not in (size, common)}
+    if not repeated:
+        return _NO_EXPANSION if mapped is None else Expansion(mapped, dimensions)
+    kept = tuple(k for k in range(shape.rank) if k not in repeated)
+    final = [common if k in repeated else own for k, (own, common) in enumerate(pairs)]
     return Expansion(
         mapped, dimensions, kept, array_shape(shape.element_type, tuple(size for size, _ in final), tuple(dynamic for _, dynamic in final))
     )
 
 
-def in_dimensions(operand: Shape, out_dim_size: Sequence[int], broadcast_dimensions: Sequence[int]) -> tuple[Shape, tuple[int, ...]]:
+def broadcast_in_dimensions(operand: Shape, out_dim_size: Sequence[int], broadcast_dimensions: Sequence[int]) -> tuple[Shape, tuple[int, ...]]:
     """Returns the result shape of broadcast_in_dim, and the operand dimensions that it keeps.
 
     Raises Violation if the broadcast is not possible.
 
-    >>> in_dimensions(array_shape("f32", (1, 3)), [2, 3], [0, 1])
+    >>> broadcast_in_dimensions(array_shape("f32", (1, 3)), [2, 3], [0, 1])
     (<shape f32[2,3]{1,0}>, (1,))
     """
     if len(broadcast_dimensions) != operand.rank:
-        message = f"{operand.text_without_layout} needs an entry for each of its dimensions, got {list(broadcast_dimensions)}"
+        message = f"expected one entry for each dimension of {operand.text_without_layout}, got {list(broadcast_dimensions)}"
         raise Violation("T016", "broadcast_dimensions", message)
     sizes = bounds(operand)
     new: list[Bound] = [(size, False) for size in out_dim_size]

@@ -83,7 +83,7 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
         for attribute, value in (("replica_count", replica_count), ("num_partitions", num_partitions)):
             if value != 1:
                 module.attributes[attribute] = value
-        state = ModuleState(module, _decided(modes), source_lines=source_lines, unique_names=unique_names)
+        state = ModuleState(module, _fill_in_modes(modes), source_lines=source_lines, unique_names=unique_names)
         entry_name = name if entry is None else entry
         Emitter.__init__(self, state, Computation(entry_name))
         for given in (name, entry_name):
@@ -173,11 +173,11 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
     ) -> Self:
         """Returns a builder that extends an existing module through a Rewriter.
 
-        It adds new instructions to the given computation (by default, the entry computation),
-        either at the end or in front of the instruction with the name `before`. Use the builder in
-        a `with` block: at the end of the block, the module is consistent and has been verified.
-        `op` returns existing instructions, and `replace` replaces them with new ones. Raises
-        BuilderError if a name is not known.
+        The builder adds new instructions to the given computation (by default, the entry
+        computation), at the end or before the instruction with the name `before`. Use the builder
+        in a `with` block, at the end of which the module is made consistent and verified. `op`
+        returns existing instructions, and `replace` replaces them with new ones. Raises
+        BuilderError for unknown names, and at the end of the block if the verifier finds errors.
 
         >>> from hlotool.text.parse.parser import parse
         >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT r = f32[4] negate(p) }")
@@ -186,12 +186,12 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
         >>> [x.name for x in module.entry]
         ['p', 'constant', 'broadcast', 'multiply']
         """
-        state = ModuleState(module, _decided(modes), source_lines=source_lines)
+        state = ModuleState(module, _fill_in_modes(modes), source_lines=source_lines)
         target = module.entry if computation is None else next((c for c in module.computations if c.name == computation), None)
         builder = object.__new__(cls)
         Emitter.__init__(builder, state, module.entry if target is None else target)
-        names = [c.name for c in module.computations]
-        builder._require(target is not None, "S006", "computation", f"there is no computation '{computation}'", f"the module has {names}"[:200])
+        hint = f"computations of the module: {', '.join(c.name for c in module.computations)}"[:200]
+        builder._require(target is not None, "S006", "computation", f"there is no computation '{computation}'", hint)
         state.rewriter, state.entry = Rewriter(module), builder
         builder._position = (state.rewriter, None)
         builder._numbers.update({x.immediate: x for x in builder._computation.parameters})
@@ -202,7 +202,7 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
     def op(self, name: str) -> Op:
         """Returns the operation with this name in the computation.
 
-        Raises BuilderError if there is none.
+        Raises BuilderError if there is no such operation.
 
         >>> b = Builder("demo")
         >>> x = b.parameter(0, "f32[4]", "x")
@@ -242,7 +242,7 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
     # ---- the whole module -----------------------------------------------------------------------
 
     def _raise_errors(self) -> None:
-        diagnostics = [_at_caller(d) for d in verify(self._state.module, self._state.modes) if d.severity == "error"]
+        diagnostics = [_move_to_caller(d) for d in verify(self._state.module, self._state.modes) if d.severity == "error"]
         if diagnostics:
             raise BuilderError(diagnostics)
 
@@ -250,15 +250,15 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
         return f"<builder of {self._computation.name} with {count(len(self._instructions), 'instruction')}>"
 
 
-def _at_caller(diagnostic: Diagnostic) -> Diagnostic:
-    """Returns the diagnostic, moved to the call that built the instruction if the call is known."""
+def _move_to_caller(diagnostic: Diagnostic) -> Diagnostic:
+    """Returns the diagnostic, located at the call that built the instruction if it is known."""
     if diagnostic.source_file is None or diagnostic.source_line is None:
         return diagnostic
     line = diagnostic.source_line
     return dataclasses.replace(diagnostic, filename=diagnostic.source_file, line=line, column=1, end_line=line, end_column=2)
 
 
-def _decided(modes: VerifyModes) -> VerifyModes:
-    """Returns the modes with unset modes filled in for a module that is not optimized yet."""
+def _fill_in_modes(modes: VerifyModes) -> VerifyModes:
+    """Returns the modes, with unset modes chosen for a module that is not optimized yet."""
     unset = {name: False for name in ("layout_sensitive", "layouts_kept", "allow_mixed_precision") if getattr(modes, name) is None}
     return replace(modes, **unset)

@@ -83,7 +83,7 @@ class ComputationMethods(GenericMethods):
             value = as_literal(literal, element_type) if shape is None else shaped_literal(literal, self._shape(shape))
             return Op(self._innermost(), self._constant(value))
         except Violation as violation:
-            self._refuse(violation)
+            self._reject(violation)
 
     def min_value(self, element_type: str) -> Op:
         """Adds a constant with the smallest value of a type: -inf if the type has infinities.
@@ -113,7 +113,7 @@ class ComputationMethods(GenericMethods):
         try:
             literal: Literal = extreme_literal(element_type, largest=largest)
         except Violation as violation:
-            self._refuse(violation, "element_type")
+            self._reject(violation, "element_type")
         return Op(self._innermost(), self._constant(literal))
 
     # ---- the result -----------------------------------------------------------------------------
@@ -145,9 +145,9 @@ class ComputationMethods(GenericMethods):
         return self._operand(value, "result")
 
     def _finish(self) -> Computation:
-        """Finishes the computation.
+        """Finishes the computation, and returns it.
 
-        Raises BuilderError if it is empty, or if a parameter number is missing.
+        Raises BuilderError if the computation is empty, or if a parameter number is missing.
         """
         computation = self._computation
         self._require(self._is_open, "S005", "", f"computation '{computation.name}' is already finished")
@@ -169,7 +169,7 @@ class ComputationMethods(GenericMethods):
     # ---- called computations --------------------------------------------------------------------
 
     def computation(self, name: str, *parameters: ShapeLike, hidden: bool = False) -> Self:
-        """Returns a builder for a new computation, to be called by the current computation.
+        """Returns a builder for a new computation that other computations can call.
 
         The computation has parameters of the given shapes. It is finished at the end of a `with`
         block. A `hidden` computation is printed only as part of the opcode of the `async-start`
@@ -200,7 +200,7 @@ class ComputationMethods(GenericMethods):
     def _hidden(self, name: str) -> Self:
         """Returns a builder for a hidden computation.
 
-        As in HLO text, its name and the names of its instructions may also be used elsewhere.
+        As in HLO text, the names of the computation and of its instructions may occur elsewhere.
         """
         child = object.__new__(type(self))
         Emitter.__init__(child, self._state, Computation(name))
@@ -229,9 +229,9 @@ class ComputationMethods(GenericMethods):
     def finish(self, root: Any = None) -> Computation:
         """Finishes a called computation and adds it to the module.
 
-        Leaving a `with` block does this, too. The result is `root` if given, else the operation
-        passed to `set_root`, else the last operation. Raises BuilderError if the computation is
-        empty.
+        A `with` block calls this method at its end. The result is `root` if given, else the
+        operation passed to `set_root`, else the last operation. Raises BuilderError if the
+        computation is empty.
 
         >>> from hlotool.builder.builder import Builder
         >>> c = Builder("demo").computation("negative", "f32[]")
@@ -264,9 +264,9 @@ class ComputationMethods(GenericMethods):
         self._require(callable(function), "S017", "function", f"expected a function, found {type(function).__name__}")
         if name is not None:
             self._check_name(name)
-        return self._traced(function, [self._shape(shape) for shape in shapes], name or _name_of(function))
+        return self._trace(function, [self._shape(shape) for shape in shapes], name or _function_name(function))
 
-    def _traced(self, function: Callable[..., Any], shapes: Sequence[Shape], name: str, arrange: Callable[..., Any] | None = None) -> Computation:
+    def _trace(self, function: Callable[..., Any], shapes: Sequence[Shape], name: str, arrange: Callable[..., Any] | None = None) -> Computation:
         """Traces a function; `arrange`, if given, calls it with arguments built from parameters."""
         child = self._child(name)
         names = _parameter_names(function, len(shapes))
@@ -281,17 +281,17 @@ class ComputationMethods(GenericMethods):
         child.set_root(result)
         return child.finish()
 
-    def _called(self, value: Called, shapes: Iterable[Shape], argument: str) -> Computation:
+    def _callee(self, value: Called, shapes: Iterable[Shape], argument: str) -> Computation:
         """Returns the given computation, or traces a function with parameters of these shapes."""
         if callable(value):
-            return self._traced(value, tuple(shapes), _name_of(value, argument))
+            return self._trace(value, tuple(shapes), _function_name(value, argument))
         return self._closed(value, argument)
 
 
-def _name_of(function: Callable[..., Any], otherwise: str = "computation") -> str:
-    """Returns the function's name if it is legal for a computation, else `otherwise`."""
+def _function_name(function: Callable[..., Any], default: str = "computation") -> str:
+    """Returns the function's name if a computation can have this name, else `default`."""
     name = getattr(function, "__name__", "").strip("_")
-    return name if name.isidentifier() and name.isascii() and is_legal_name(name) else otherwise
+    return name if name.isidentifier() and name.isascii() and is_legal_name(name) else default
 
 
 def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:

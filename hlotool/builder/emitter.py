@@ -1,6 +1,6 @@
-"""Creates instructions from the arguments of builder methods.
+"""The base class of builders, which creates instructions.
 
-The methods convert operands and attributes, infer and check shapes, and assign names.
+Its methods convert operands and attributes, infer and check shapes, and assign names.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, NoReturn
 
-from hlotool.builder.arguments import Arguments
+from hlotool.builder.arguments import ArgumentMethods
 from hlotool.builder.broadcasting import Expansion, expansions
 from hlotool.builder.literals import as_literal
 from hlotool.builder.op import Op
@@ -34,11 +34,11 @@ _BROADCAST = OPS["broadcast"]
 _COMPARE = OPS["compare"]
 _CONSTANT = OPS["constant"]
 _RESHAPE = OPS["reshape"]
-_PLAIN = (bool, int, float, complex, list, tuple)
+_NUMERIC_TYPES = (bool, int, float, complex, list, tuple)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 
 
-class Emitter(Arguments):
+class Emitter(ArgumentMethods):
     """A base class of builders, with the methods that create instructions."""
 
     def __init__(self, state: ModuleState, computation: Computation) -> None:
@@ -78,10 +78,10 @@ class Emitter(Arguments):
         *,
         is_checked: bool = True,
     ) -> Op:
-        """Creates an instruction and appends it; the shape is inferred if it is not given.
+        """Creates an instruction and adds it to the innermost computation.
 
-        If `is_checked` is False, a shape is required. Raises BuilderError if the operands, the
-        attributes and the shape do not match.
+        The shape is inferred unless it is given; if `is_checked` is False, it must be given. Raises
+        BuilderError if the operands, the attributes and the shape do not match.
         """
         state = self._state
         given = attributes or {}
@@ -94,8 +94,8 @@ class Emitter(Arguments):
             # Some values cannot be hashed, such as frontend attributes.
             key, found = (), None
         if found is None:
-            result = shape if shape is not None and not is_checked else self._checked(op, shapes, arguments, shape)
-            attribute_set = _stored(op, given, shapes, result)
+            result = shape if shape is not None and not is_checked else self._check(op, shapes, arguments, shape)
+            attribute_set = _stored_attributes(op, given, shapes, result)
             if key:
                 state.remember(key, result, attribute_set)
         else:
@@ -103,7 +103,7 @@ class Emitter(Arguments):
             if op.calls:
                 # The key contains only the shapes of the called computations, so the cached
                 # attributes may refer to other computations of the same shapes.
-                attribute_set = _stored(op, given, shapes, result)
+                attribute_set = _stored_attributes(op, given, shapes, result)
         if state.common:
             attribute_set = AttributeSet({**attribute_set, **state.common})
         metadata = state.metadata_text()
@@ -111,12 +111,12 @@ class Emitter(Arguments):
         if not target._is_open:
             self._fail("S011", "", f"computation '{target._computation.name}' is finished, so nothing can be added to it")
         if target._position is not None:
-            return Op(target, target._inserted(op, operands, result, attribute_set, immediate, metadata, name))
+            return Op(target, target._insert(op, operands, result, attribute_set, immediate, metadata, name))
         x = Instruction(target._names.take(name or op.name), op, result, operands, attribute_set, immediate, metadata)
         target._instructions.append(x)
         return Op(target, x)
 
-    def _inserted(
+    def _insert(
         self,
         op: OpDef,
         operands: tuple[Instruction, ...],
@@ -133,17 +133,17 @@ class Emitter(Arguments):
             op, operands, before=before, into=into, name=name, shape=shape, attributes=attributes, immediate=immediate, metadata_text=metadata
         )
 
-    def _checked(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any], shape: Shape | None) -> Shape:
+    def _check(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any], shape: Shape | None) -> Shape:
         """Returns the result shape; in `attributes`, ProgramShapes stand for called computations.
 
-        Raises BuilderError for an instruction that inference or the verifier rejects.
+        Raises BuilderError for an instruction that shape inference or the verifier rejects.
         """
         try:
-            return self._judged(op, operands, attributes, shape)
+            return self._infer_and_check(op, operands, attributes, shape)
         except Violation as violation:
-            self._refuse(violation, op=op)
+            self._reject(violation, op=op)
 
-    def _judged(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any], shape: Shape | None) -> Shape:
+    def _infer_and_check(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any], shape: Shape | None) -> Shape:
         state, rules = self._state, self._state.rules[op]
         require_operand_count(op, len(operands))
         if op.check_parsed is not None:
@@ -157,8 +157,8 @@ class Emitter(Arguments):
             else:
                 shape = self._required_shape(op, operands, attributes)
                 if _has_default_layout(shape) and _has_default_layout(operands[0]):
-                    # The rules have just produced this shape. A check could only find a wrong
-                    # layout, but the layout is the default.
+                    # The rules have just produced this shape, so a check could only find a wrong
+                    # layout; but the layout is the default.
                     return shape
         try:
             expected = check(shape, operands, attributes, state.modes)
@@ -171,9 +171,9 @@ class Emitter(Arguments):
         return shape
 
     def _required_shape(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> Shape:
-        """Returns the result shape that the verifier requires.
+        """Returns the result shape that the verifier requires if none is given.
 
-        This is used for opcodes whose shape XLA's parser does not infer correctly.
+        Used for opcodes whose shape XLA's parser does not infer correctly.
         """
         required = self._state.rules[op].expected(operands[0], operands, attributes, self._state.modes) if operands else None
         if required is None:
@@ -181,27 +181,27 @@ class Emitter(Arguments):
         check_precision(op, operands, self._state.modes)
         return required
 
-    def _guessed(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any]) -> Shape:
+    def _inferred_shape(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any]) -> Shape:
         """Returns the result shape that XLA's parser infers.
 
-        This is used for opcodes whose written shape the verifier takes into account.
+        Used for opcodes for which the verifier takes the written shape into account.
         """
         arguments = {name: as_op_argument(value, self._state.program_shape) for name, value in attributes.items()}
         try:
             return op.infer(*[x.shape for x in operands], **arguments)
         except Violation as violation:
-            self._refuse(violation, op=op)
+            self._reject(violation, op=op)
 
-    def _required(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any], result: Shape) -> Shape:
-        """Returns the result shape that the verifier requires.
+    def _expected_shape(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any], result: Shape) -> Shape:
+        """Returns the result shape that the verifier requires of an instruction.
 
-        This depends only on some properties of `result`, such as the element type.
+        Only some properties of `result`, such as its element type, affect the shape.
         """
         try:
             shapes = tuple([x.shape for x in operands])
             return self._state.rules[op].expected(result, shapes, attributes, self._state.modes) or result
         except Violation as violation:
-            self._refuse(violation, op=op)
+            self._reject(violation, op=op)
 
     def rename(self, op: Op, name: str) -> None:
         """Renames an instruction; a name already in use gets a number.
@@ -224,7 +224,7 @@ class Emitter(Arguments):
 
     def _check_name(self, name: str) -> None:
         self._check_spelling(name)
-        self._require(is_legal_name(name), "S046", "name", f"'{name}' cannot be the name of an instruction")
+        self._require(is_legal_name(name), "S046", "name", f"'{name}' is reserved, so it cannot be used as a name")
 
     def _check_spelling(self, name: str) -> None:
         legal = isinstance(name, str) and _NAME.fullmatch(name) is not None
@@ -235,7 +235,7 @@ class Emitter(Arguments):
     def _operand(self, value: Any, argument: str, like: Shape | None = None) -> Instruction:
         """Returns the instruction of an operation, or a new constant for any other value.
 
-        Numbers get the element type of `like`.
+        Numbers take the element type of `like`.
         """
         if isinstance(value, Op):
             target = self._innermost()
@@ -244,15 +244,15 @@ class Emitter(Arguments):
             other: Emitter = value.builder
             if other._computation is target._computation:
                 return value.instruction
-            target._foreign(value, other, argument)
-        weak = like is not None and like.is_array and isinstance(value, _PLAIN)
+            target._fail_foreign(value, other, argument)
+        weak = like is not None and like.is_array and isinstance(value, _NUMERIC_TYPES)
         try:
             literal = as_literal(value, like.element_type if weak and like is not None else None)
         except Violation as violation:
-            self._refuse(violation, argument)
+            self._reject(violation, argument)
         return self._constant(literal)
 
-    def _foreign(self, value: Op, other: Emitter, argument: str) -> NoReturn:
+    def _fail_foreign(self, value: Op, other: Emitter, argument: str) -> NoReturn:
         name, own = other._computation.name, self._computation.name
         if other._state is not self._state:
             self._fail("S026", argument, f"'{value.name}' belongs to another module, '{other._state.module.name}'")
@@ -265,7 +265,7 @@ class Emitter(Arguments):
     def _operands(self, values: Any, argument: str, like: Sequence[Instruction] = ()) -> tuple[Instruction, ...]:
         """Returns the instructions for a sequence of operands, or for a single operand.
 
-        Numbers get the element type of the corresponding instruction of `like`.
+        Numbers take the element type of the corresponding instruction of `like`.
         """
         parts = list(values) if isinstance(values, (list, tuple, Iterator)) else [values]
         shapes = [x.shape for x in like] + [None] * (len(parts) - len(like))
@@ -276,7 +276,7 @@ class Emitter(Arguments):
     def _binary(self, op: OpDef, lhs: Any, rhs: Any, dimensions: Sequence[int] = (), attributes: dict[str, Any] | None = None) -> Op:
         """Adds an elementwise operation on two operands, broadcasting them to a common shape.
 
-        Numbers get the type of the other operand.
+        Numbers take the type of the other operand.
         """
         if isinstance(rhs, Op) and not isinstance(lhs, Op):
             y = self._operand(rhs, "rhs")
@@ -296,23 +296,23 @@ class Emitter(Arguments):
         try:
             left, right = expansions(x.shape, y.shape, numbers)
         except Violation as violation:
-            self._refuse(violation)
-        return self._expanded(x, left), self._expanded(y, right)
+            self._reject(violation)
+        return self._expand(x, left), self._expand(y, right)
 
-    def _expanded(self, x: Instruction, expansion: Expansion) -> Instruction:
+    def _expand(self, x: Instruction, expansion: Expansion) -> Instruction:
         if expansion.mapped is not None:
             x = self._emit(_BROADCAST, (x,), {"dimensions": expansion.dimensions}, expansion.mapped).instruction
-        return x if expansion.result is None else self._repeated(x, expansion.kept, expansion.kept, expansion.result)
+        return x if expansion.result is None else self._repeat(x, expansion.kept, expansion.kept, expansion.result)
 
-    def _spread(self, x: Instruction, like: Shape) -> Instruction:
+    def _broadcast_scalar(self, x: Instruction, like: Shape) -> Instruction:
         """Broadcasts a scalar to the dimensions of `like`; other arrays are returned unchanged."""
         if not x.shape.is_array or x.shape.dimensions or not like.dimensions:
             return x
         shape = array_shape(x.shape.element_type, like.dimensions, like.dynamic)
         return self._emit(_BROADCAST, (x,), {"dimensions": ()}, shape).instruction
 
-    def _repeated(self, x: Instruction, kept: Sequence[int], positions: Sequence[int], result: Shape) -> Instruction:
-        """Repeats an array along all dimensions except `kept`; repeated dimensions have size 1.
+    def _repeat(self, x: Instruction, kept: Sequence[int], positions: Sequence[int], result: Shape) -> Instruction:
+        """Repeats an array along the dimensions that are not in `kept`; these must have size 1.
 
         `positions` lists the positions of the kept dimensions in the result.
         """
@@ -330,7 +330,7 @@ class Emitter(Arguments):
         return self._binary(_COMPARE, lhs, rhs, dimensions, attributes)
 
 
-def _stored(op: OpDef, attributes: dict[str, Any], operands: tuple[Shape, ...], result: Shape) -> AttributeSet:
+def _stored_attributes(op: OpDef, attributes: dict[str, Any], operands: tuple[Shape, ...], result: Shape) -> AttributeSet:
     """Returns the attributes that an instruction stores.
 
     Attributes with default values are left out; attributes that follow from the result are added.

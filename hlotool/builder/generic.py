@@ -1,4 +1,4 @@
-"""Builds instructions with any opcode from attributes given by name."""
+"""Instructions with any opcode, built from attributes that are given by name."""
 
 from __future__ import annotations
 
@@ -70,27 +70,28 @@ class GenericMethods(Emitter):
                 self._fail("S015", "attributes", f"'{opcode}' has no attribute '{name}'", hint)
             if value is not None:
                 values[name] = self._value(spec.kind, name, value)
-        self._require(check or shape is not None, "S037", "shape", "an instruction that is not checked needs a shape")
+        self._require(check or shape is not None, "S037", "shape", "a shape must be given if check is False")
         for name in op.required:
             self._require(name in values, "S014", "attributes", f"'{opcode}' needs the attribute '{name}'")
         parts = self._operands(operands, "operands")
-        # In a loop, the start may be in another computation; the caller then gives the attribute.
+        # In a loop, the start may be in another computation. The caller must then pass the
+        # computation, unless the instruction is checked.
         for name in [spec.name for spec in op.attributes.values() if spec.kind == CONTINUED and spec.name not in values]:
             self._require(bool(parts), "S013", "operands", f"the first operand of '{opcode}' must be the operation that it continues")
-            begun = producer(parts[0], {})
-            if check or (begun is not None and begun.called):
-                values[name] = self._continued(parts[0], "operands")
+            start_op = producer(parts[0], {})
+            if check or (start_op is not None and start_op.called):
+                values[name] = self._continued_call(parts[0], "operands")
         return self._emit(op, parts, values, None if shape is None else self._shape(shape), is_checked=check)
 
-    def _continued(self, x: Instruction, argument: str) -> Computation:
-        """Returns the computation of the asynchronous call that an update or done continues."""
-        begun = producer(x, {})
-        if begun is None or not begun.called:
-            self._fail("A003", argument, f"expected the result of '{_ASYNC_START}' or its update, got that of '{x.op.name}'")
-        return begun.called[0]
+    def _continued_call(self, x: Instruction, argument: str) -> Computation:
+        """Returns the computation of the asynchronous call that `x` starts or updates."""
+        start_op = producer(x, {})
+        if start_op is None or not start_op.called:
+            self._fail("A003", argument, f"expected the result of an asynchronous start or update, got that of '{x.op.name}'")
+        return start_op.called[0]
 
     def _value(self, kind: str, name: str, value: Any) -> Any:
-        """Converts a value, given in any form that users may write, to an attribute value."""
+        """Converts a value in any form that users may write to the value of an attribute."""
         convert = _CONVERSIONS.get(kind)
         if convert is not None:
             return convert(self, value, name)
@@ -115,7 +116,7 @@ _LISTS: dict[str, type] = {
     "SliceRanges": SliceRange,
     "Window": WindowDimension,
 }
-"""The types of attributes in `_RECORDS`, and of list elements in `_LISTS`, by kind of attribute.
+"""The types of attributes (`_RECORDS`) or of their elements (`_LISTS`), by kind of attribute.
 
 All of these attributes may also be given as text.
 """

@@ -1,4 +1,4 @@
-"""Converts Python indices into slices and reshapes."""
+"""Conversion of Python indices to slices and reshapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hlotool.record import Record
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import SliceRange
 
-__all__ = ["Part", "part_of"]
+__all__ = ["Part", "select_part"]
 
 
 class Part(Record):
@@ -26,20 +26,20 @@ class Part(Record):
     dynamic: tuple[bool, ...] = ()
 
 
-def part_of(shape: Shape, index: Any) -> Part:
+def select_part(shape: Shape, index: Any) -> Part:
     """Returns the part of an array that an index selects, as in Python.
 
-    The index consists of integers, slices, `...` and None, which adds a dimension. Raises Violation
+    The index consists of integers, slices, `...` and None; None adds a dimension. Raises Violation
     for indices that are out of range or of another type, and for steps that are not positive.
 
     >>> from hlotool.shapes.shape import array_shape
-    >>> part_of(array_shape("f32", (4, 6)), (1, slice(None, None, 2))).dimensions
+    >>> select_part(array_shape("f32", (4, 6)), (1, slice(None, None, 2))).dimensions
     (3,)
     """
     if not shape.is_array:
         raise Violation("T099", "index", f"only arrays have parts, not {shape.text_without_layout}")
     entries = list(index) if isinstance(index, tuple) else [index]
-    entries = _without_ellipsis(entries, shape)
+    entries = _expand_ellipsis(entries, shape)
     ranges: list[SliceRange] = []
     kept: list[Bound] = []
     sizes = iter(bounds(shape))
@@ -63,14 +63,15 @@ def part_of(shape: Shape, index: Any) -> Part:
     )
 
 
-def _without_ellipsis(entries: list[Any], shape: Shape) -> list[Any]:
+def _expand_ellipsis(entries: list[Any], shape: Shape) -> list[Any]:
     """Returns the entries, with full slices for dimensions omitted by `...` or at the end."""
     positions = [k for k, entry in enumerate(entries) if entry is Ellipsis]
     if len(positions) > 1:
         raise Violation("T025", "index", "an index can have only one '...'")
     given = sum(entry is not None and entry is not Ellipsis for entry in entries)
     if given > shape.rank:
-        raise Violation("T025", "index", f"{count(given, 'index', 'indices')} for {shape.text_without_layout}, which has rank {shape.rank}")
+        most = count(shape.rank, "index", "indices")
+        raise Violation("T025", "index", f"expected at most {most} for {shape.text_without_layout}, got {given}")
     filler = [slice(None)] * (shape.rank - given)
     if not positions:
         return [*entries, *filler]

@@ -1,4 +1,4 @@
-"""Converts Python numbers, nested lists and arrays to literals.
+"""Conversion of Python numbers, nested lists and arrays to literals.
 
 An array is any object that supports the buffer protocol or has the attributes of a NumPy array.
 """
@@ -27,7 +27,7 @@ __all__ = ["as_literal", "extreme_literal", "shaped_literal"]
 # Type prefixes by buffer format character (see `struct`); the item size completes the type name.
 _FORMAT_KINDS = {**dict.fromkeys("bhilqn", "s"), **dict.fromkeys("BHILQN", "u"), **dict.fromkeys("efd", "f")}
 _COMPLEX_FORMATS = {"Zf": "c64", "Zd": "c128"}
-_TRUTH = "?"
+_BOOL_FORMAT = "?"
 _ARRAY_CODES = {8: "b", 16: "h", 32: "i", 64: "q"}
 _NAMES = {"bool": "pred", "complex64": "c64", "complex128": "c128", "bfloat16": "bf16"}
 _PREFIXES = (("float8_", "f8"), ("float6_", "f6"), ("float4_", "f4"), ("float", "f"), ("uint", "u"), ("int", "s"))
@@ -53,12 +53,12 @@ def as_literal(value: Any, element_type: str | None = None) -> Literal:
     if element_type is not None:
         _element(element_type)
     if isinstance(value, Literal):
-        return _converted(value, element_type)
+        return _convert(value, element_type)
     if type(value) in _NUMBER_TYPES:
         # As part of the cache key, the text distinguishes 0.0 from -0.0 and True from 1.
         return _number_literal(value, repr(value), element_type)
     if not isinstance(value, (*_NUMBER, list, tuple)):
-        return _converted(_array_literal(value), element_type)
+        return _convert(_array_literal(value), element_type)
     return _list_literal(value, element_type)
 
 
@@ -92,9 +92,9 @@ def _number_literal(value: complex, text: str, element_type: str | None) -> Lite
 
 
 def _list_literal(value: Any, element_type: str | None) -> Literal:
-    sizes, numbers = _flattened(value)
+    sizes, numbers = _flatten(value)
     element = ELEMENT_TYPES[element_type or _default_type(numbers)]
-    return literal_from_bytes(array_shape(element.name, sizes), _encoded(element, numbers))
+    return literal_from_bytes(array_shape(element.name, sizes), _encode(element, numbers))
 
 
 def extreme_literal(element_type: str, *, largest: bool) -> Literal:
@@ -135,7 +135,7 @@ def _finite_extreme(element: ElementType, *, largest: bool) -> float:
 # ---- numbers and lists -------------------------------------------------------------------------
 
 
-def _flattened(value: Any) -> tuple[tuple[int, ...], list[Any]]:
+def _flatten(value: Any) -> tuple[tuple[int, ...], list[Any]]:
     """Returns the dimension sizes of a nested list, and its numbers in order."""
     sizes: list[int] = []
     level: list[Any] = [value]
@@ -162,17 +162,17 @@ def _default_type(numbers: Sequence[Any]) -> str:
     return _DEFAULTS[max(kinds, default=2)][1]
 
 
-def _encoded(element: ElementType, numbers: Sequence[Any]) -> bytes:
+def _encode(element: ElementType, numbers: Sequence[Any]) -> bytes:
     if element.kind == "complex":
         part = ELEMENT_TYPES[PART_TYPES[element.name]]
         parts = [x for number in map(complex, numbers) for x in (number.real, number.imag)]
-        return _encoded(part, parts)
+        return _encode(part, parts)
     for number in numbers:
         _check_kind(element, number)
     if element.kind == "pred":
         return bytes(map(int, numbers))
     if element.is_integral:
-        return _encoded_integers(element, list(map(index, numbers)))
+        return _encode_integers(element, list(map(index, numbers)))
     low, high = representable_range(element.name)
     floats = list(map(float, numbers))
     for number in floats:
@@ -181,7 +181,7 @@ def _encoded(element: ElementType, numbers: Sequence[Any]) -> bytes:
     return encode_floats(element.name, floats)
 
 
-def _encoded_integers(element: ElementType, numbers: Iterable[int]) -> bytes:
+def _encode_integers(element: ElementType, numbers: Iterable[int]) -> bytes:
     code = _ARRAY_CODES[max(element.bits, 8)]
     numbers = list(numbers)
     for number in numbers:
@@ -227,7 +227,7 @@ def _array_literal(value: Any) -> Literal:
 def _buffer_type(code: str) -> Callable[[int], str] | None:
     """Returns a function from item size to element type; None for non-numeric formats."""
     bare = code.lstrip("@=<>!")
-    if bare == _TRUTH:
+    if bare == _BOOL_FORMAT:
         return lambda size: "pred"
     if bare in _COMPLEX_FORMATS:
         return lambda size: _COMPLEX_FORMATS[bare]
@@ -255,9 +255,9 @@ def _named_array(value: Any) -> Literal:
 
 
 def _whole_bytes(element: ElementType) -> bytes:
-    """Returns a translation table from an array's bytes to a literal's, for narrow elements.
+    """Returns a table that translates the bytes of narrow array elements to those of a literal.
 
-    ml_dtypes leaves the upper bits of the array's bytes undefined.
+    The table sets the upper bits of each byte, which ml_dtypes leaves undefined.
     """
     mask, top = (1 << element.bits) - 1, 1 << (element.bits - 1)
     extension = 0xFF & ~mask if element.kind == "signed" else 0
@@ -276,13 +276,13 @@ def _element_type_name(name: str) -> str:
     return name if prefix is None else prefix[1] + name.removeprefix(prefix[0])
 
 
-def _converted(literal: Literal, element_type: str | None) -> Literal:
+def _convert(literal: Literal, element_type: str | None) -> Literal:
     """Converts the values of a literal to another type, which must be able to hold them."""
     if element_type is None or literal.shape.element_type == element_type:
         return literal
     element = ELEMENT_TYPES[element_type]
     shape = array_shape(element_type, literal.shape.dimensions)
-    return literal_from_bytes(shape, _encoded(element, _numbers(literal)))
+    return literal_from_bytes(shape, _encode(element, _numbers(literal)))
 
 
 def _numbers(literal: Literal) -> list[Any]:

@@ -56,7 +56,7 @@ SIGNATURES: dict[str, str] = {
     "topk": "operand k largest",
     "triangular-solve": "a b left_side lower unit_diagonal transpose_a",
 }
-"""Arguments of methods that only forward them, in the order of XLA's documentation.
+"""Arguments of methods that only forward their arguments, in the order of XLA's documentation.
 
 An entry such as `batch_mean=mean` renames an operand or attribute. These methods, the methods in
 `INTERNAL` and the methods for elementwise opcodes are generated; all other methods are in

@@ -87,7 +87,7 @@ class Op:
         return self
 
     def with_layout(self, shape: Any) -> Op:
-        """Gives the result the layout of `shape`, and returns the operation.
+        """Sets the layout of the result to that of `shape`, and returns the operation.
 
         `shape` is a shape or its text; only its layout may differ from the shape of the result.
 
@@ -243,7 +243,7 @@ class Op:
     def __iter__(self) -> Iterator[Op]:
         """Returns an iterator over the elements of a tuple, so that tuples can be unpacked."""
         if not self.shape.is_tuple:
-            self.builder._refuse(Violation("T069", "operand", f"{self.shape.text_without_layout} is not a tuple, so it cannot be unpacked"))
+            self.builder._reject(Violation("T069", "operand", f"{self.shape.text_without_layout} is not a tuple, so it cannot be unpacked"))
         return iter([self._apply("get_tuple_element", self, k) for k in range(len(self.shape.elements))])
 
     def __len__(self) -> int:

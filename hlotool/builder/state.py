@@ -22,10 +22,10 @@ from hlotool.shapes.shape import ProgramShape, Shape
 __all__ = ["Frame", "ModuleState", "caller", "error_at"]
 
 _PACKAGE = str(Path(__file__).parent)
-# Messages contain the name of the method that a Python operator calls, not the operator itself.
+# Messages name the builder method that a Python operator calls, not the operator itself.
 _OPERATORS = str(Path(__file__).with_name("op.py"))
-# The maximum number of distinct calls in the cache; most calls in a program repeat earlier ones.
-_MAX_REMEMBERED = 100_000
+# The maximum number of cached checks. Most instructions of a program repeat earlier combinations.
+_MAX_CACHED = 100_000
 
 
 class Frame:
@@ -114,12 +114,12 @@ class ModuleState:
 
     def remember(self, key: tuple[Any, ...], shape: Shape, attributes: AttributeSet) -> None:
         """Caches the result of a check, after clearing the cache if it is full."""
-        if len(self.results) >= _MAX_REMEMBERED:
+        if len(self.results) >= _MAX_CACHED:
             self.results.clear()
         self.results[key] = (shape, attributes)
 
     def metadata_text(self) -> str | None:
-        """Returns the metadata for a new instruction, with the caller's line if required."""
+        """Returns the metadata of a new instruction, with the caller's line if `source_lines`."""
         if not self.source_lines:
             if not (self.op_name or self.op_type):
                 return None

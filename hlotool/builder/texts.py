@@ -1,4 +1,4 @@
-"""Parses shapes, attributes and other values that are given as text."""
+"""Parsing of shapes, attributes and other values that are given as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape
 from hlotool.text.parse.parser import parse
-from hlotool.text.parse.shapes import shape as parsed_shape
+from hlotool.text.parse.shapes import shape as parse_shape
 
 __all__ = ["ShapeLike", "as_attribute", "as_module_attribute", "as_shape", "as_stack_tables", "make_shape"]
 
@@ -24,7 +24,7 @@ ShapeLike = Shape | str
 
 _ANY_COMPUTATION = "ENTRY e { ROOT r = () tuple() }"
 # Errors to ignore, because this computation does not match the entry that the header describes.
-_ABOUT_ENTRY = frozenset({"M004"})
+_ENTRY_ERRORS = frozenset({"M004"})
 
 
 def as_shape(shape: ShapeLike) -> Shape:
@@ -38,9 +38,11 @@ def as_shape(shape: ShapeLike) -> Shape:
     if isinstance(shape, Shape):
         return shape
     if not isinstance(shape, str):
-        raise Violation("S017", "shape", f"expected a shape or its text, found {type(shape).__name__}", 'create one, as in make_shape("f32", [2, 3])')
+        raise Violation(
+            "S017", "shape", f"expected a shape or its text, found {type(shape).__name__}", 'create a shape, as in make_shape("f32", [2, 3])'
+        )
     try:
-        return parsed_shape(shape)
+        return parse_shape(shape)
     except ParseError as error:
         found = error.diagnostics[0]
         raise Violation(found.code, "shape", found.message, found.hint) from error
@@ -72,13 +74,14 @@ def as_attribute(name: str, text: str, kind: str | None = None, shape: str = "f3
     """Returns the value of an attribute given as text.
 
     `shape` is the result shape of the instruction. `kind` is the attribute's kind in its opcode; it
-    is needed if attributes of different kinds share this name. Raises Violation if the text cannot
-    be read.
+    is required if attributes of different kinds share this name. Raises Violation if the text
+    cannot be read.
 
     >>> as_attribute("sharding", "{devices=[2,1]0,1}").text
     '{devices=[2,1]0,1}'
     """
-    # Lenient, because no opcode has all attributes. The attribute's name selects the grammar.
+    # The parse is not strict, because no opcode has all attributes. The attribute's name selects
+    # the grammar.
     module = parse(f"ENTRY e {{ ROOT r = {shape} parameter(0), {name}={text} }}", strict=False)
     root = module.entry.root
     attributes = dict(root.attributes) if root.metadata_text is None else {**root.attributes, "metadata": root.metadata}
@@ -86,7 +89,7 @@ def as_attribute(name: str, text: str, kind: str | None = None, shape: str = "f3
     if errors or attributes.keys() != {name}:
         reason = f": {errors[0].message}" if errors else ""
         raise Violation("S017", name, f"'{text[:60]}' cannot be read{reason}")
-    convert = CODECS[kind or _kind_of(name)].convert
+    convert = CODECS[kind or _attribute_kind(name)].convert
     if convert is None or name in COMMON_ATTRIBUTES:
         return attributes[name]
     try:
@@ -95,7 +98,7 @@ def as_attribute(name: str, text: str, kind: str | None = None, shape: str = "f3
         raise Violation(violation.code, name, violation.message, violation.hint) from None
 
 
-def _kind_of(name: str) -> str:
+def _attribute_kind(name: str) -> str:
     """Returns the kind of the first attribute with this name found in any opcode."""
     tables: list[dict[str, AttributeSpec]] = [COMMON_ATTRIBUTES, *(op.attributes for op in OPS.values())]
     return next(table[name].kind for table in tables if name in table)
@@ -111,7 +114,7 @@ def as_module_attribute(name: str, text: str) -> Any:
     ((0, ()),)
     """
     module = parse(f"HloModule m, {name}={text}\n\n{_ANY_COMPUTATION}", strict=False)
-    errors = [diagnostic for diagnostic in module.diagnostics if diagnostic.severity == "error" and diagnostic.code not in _ABOUT_ENTRY]
+    errors = [diagnostic for diagnostic in module.diagnostics if diagnostic.severity == "error" and diagnostic.code not in _ENTRY_ERRORS]
     if errors or module.attributes.keys() != {name}:
         raise Violation("S017", name, f"'{text[:60]}' cannot be read" + (f": {errors[0].message}" if errors else ""))
     return module.attributes[name]
@@ -120,7 +123,7 @@ def as_module_attribute(name: str, text: str) -> Any:
 def as_stack_tables(text: str) -> str:
     """Returns the canonical text of the stack frame tables, from FileNames to StackFrames.
 
-    Raises Violation if they cannot be read.
+    Raises Violation if the tables cannot be read.
 
     >>> as_stack_tables("FileNames FunctionNames FileLocations StackFrames")
     'FileNames\\n\\nFunctionNames\\n\\nFileLocations\\n\\nStackFrames\\n\\n'
@@ -130,5 +133,5 @@ def as_stack_tables(text: str) -> str:
     except ParseError as error:
         raise Violation("S001", "text", f"the tables cannot be read: {error.diagnostics[0].message}") from error
     if tables is None:
-        raise Violation("S001", "text", "there are no stack frame tables", "begin with FileNames")
+        raise Violation("S001", "text", "there are no stack frame tables", "the text must begin with FileNames")
     return tables

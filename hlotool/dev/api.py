@@ -27,7 +27,7 @@ def surface() -> list[str]:
     >>> [line for line in surface() if line.startswith("hlotool.parse(")]
     ["hlotool.parse(text, filename='<string>', *, strict=True, legacy=False)"]
     """
-    return [line for name in sorted(hlotool.__all__) for line in _described(f"hlotool.{name}", getattr(hlotool, name))]
+    return [line for name in sorted(hlotool.__all__) for line in _describe(f"hlotool.{name}", getattr(hlotool, name))]
 
 
 def write() -> Path:
@@ -41,7 +41,7 @@ def write() -> Path:
     return _RECORD
 
 
-def _described(name: str, value: Any) -> Iterator[str]:
+def _describe(name: str, value: Any) -> Iterator[str]:
     if isinstance(value, type):
         yield f"class {name}"
         for member in sorted(_members(value)):

@@ -1,4 +1,4 @@
-"""Searches HLO files for opcodes and attributes that the op table lacks."""
+"""A search of HLO files for opcodes and attributes that the op table lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generates pages of the documentation from tables, docstrings, op definitions and rule examples.
+"""Generated pages of the documentation, from tables, docstrings, op definitions and examples.
 
 The pages are `docs/operations.md` and all pages in `docs/rules`, `docs/ops` and `docs/rewrites`.
 Run `python -m hlotool.dev docs` to generate them. `verifier.explanations` and
@@ -35,12 +35,12 @@ __all__ = ["pages", "stale", "write"]
 _PACKAGE = Path(__file__).parents[1]
 _ROOT = _PACKAGE.parent
 _ABOUT_REWRITES = """The rewrite rules and passes of `hlotool opt`. `hlotool explain NAME` prints
-the same text on a terminal. A rule replaces `before` with `after`. A rule that needs no
+the description of one of them on a terminal. A rule replaces `before` with `after`. A rule that requires no
 flags is exact: for all inputs, results are equal bit for bit, except for the payloads of NaNs.
 [optimizing.md](../optimizing.md) shows how to use rules and passes, and
 [writing-a-rewrite.md](../writing-a-rewrite.md) explains how to add rules.
 
-Each rule is listed with its kinds of proof:
+The description of each rule lists its kinds of proof:
 
 * *All numbers*: both sides are equal for all operands of these types. Constants are chosen from
   special numbers. If there are several types, a sample of the combinations of types is used.
@@ -48,8 +48,8 @@ Each rule is listed with its kinds of proof:
   change the rounding, it shows this for all real numbers for which both sides are defined.
 * *Programs at each guard*: there are recorded programs for every condition in the code of the rule,
   and for each part and limit of a condition. If the condition is changed, one of these programs
-  gives a wrong result, or is rewritten differently. So there are programs on both sides of each
-  condition. Both sides of each rewrite are compared bit for bit; for rules that change the
+  computes a wrong result, or is rewritten differently. Therefore, there are programs on both sides
+  of each condition. Both sides of each rewrite are compared bit for bit; for rules that change the
   rounding, they are compared on small integers. Passes have such programs, too. A few conditions do
   not affect any result, since they only save time. They are listed with the reasons in
   `equivalent.txt`, next to the programs in
@@ -57,7 +57,7 @@ Each rule is listed with its kinds of proof:
 * *Tested*: both sides are compared only for special numbers, since there are too many combinations
   of operands.
 
-The proofs of a rule that needs flags exclude the inputs that the flags exclude. The tests repeat
+The proofs of a rule that requires flags exclude the inputs that the flags exclude. The tests repeat
 all proofs, and compare both sides of all cases in [tests/optimizer](../../tests/optimizer).
 """
 # The results of the proofs of the rewrite rules, written by `tests/tools/prove_rules.py` and
@@ -88,7 +88,7 @@ def stale() -> list[str]:
 
 
 def write() -> list[str]:
-    """Updates outdated pages and removes pages no longer generated; returns the names of both."""
+    """Updates outdated pages and removes obsolete ones; returns the names of all changed pages."""
     expected, changed = pages(), stale()
     for name in changed:
         path = _ROOT / name
@@ -108,7 +108,7 @@ def _rule_pages() -> Iterator[tuple[str, str]]:
     index = [
         _HEADER,
         "# Rules\n",
-        "The rules of `hlotool verify`, by the first letter of their codes. `hlotool explain CODE` prints the same text on a terminal.\n",
+        "The rules of `hlotool verify`, by the first letter of their codes. `hlotool explain CODE` prints the description of a rule on a terminal.\n",
     ]
     index.append("| codes | | rules |\n|---|---|---|")
     for letter, (title, page) in FAMILIES.items():
@@ -138,7 +138,7 @@ def _op_pages() -> Iterator[tuple[str, str]]:
     index = [
         _HEADER,
         "# Opcodes\n",
-        "All opcodes, by the file that defines them. `hlotool explain OPCODE` prints the same text on a terminal.\n",
+        "All opcodes, by the file that defines them. `hlotool explain OPCODE` prints the description of an opcode on a terminal.\n",
         "| page | opcodes |\n|---|---|",
     ]
     for page, ops in sorted(families.items()):
@@ -188,7 +188,7 @@ def _rules_with_programs() -> frozenset[str]:
 def _proof(name: str) -> str:
     """Returns a paragraph that explains how a rule is proved."""
     row = _proofs().get(name, {})
-    proofs = [f"{label} of {_words(types)}" for label, key in _KINDS_OF_PROOFS.items() if (types := row.get(key))]
+    proofs = [f"{label} of {_words(types)}" for label, key in _PROOF_LABELS.items() if (types := row.get(key))]
     proofs += ["Z3, real numbers"] * row.get("reals", False) + ["programs at each guard"] * (name in _rules_with_programs())
     lines = [f"*Proof*: {'; '.join(proofs)}" if proofs else "Not proved yet."]
     if sampled := row.get("sampled"):
@@ -196,7 +196,7 @@ def _proof(name: str) -> str:
     return "\n".join(["", *lines, ""])
 
 
-_KINDS_OF_PROOFS = {"all numbers": "exhaustive", "Z3, all numbers": "solver"}
+_PROOF_LABELS = {"all numbers": "exhaustive", "Z3, all numbers": "solver"}
 
 
 def _words(types: Sequence[str]) -> str:

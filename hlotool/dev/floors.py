@@ -1,10 +1,12 @@
-"""Compares the report of a conformance check with floors: the pass rates of earlier reports."""
+"""A comparison of the report of a conformance check with floors: pass rates of earlier reports."""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
+
+from hlotool.opdefs.inference import count
 
 __all__ = ["check_floors", "compare", "read_tallies"]
 
@@ -40,20 +42,20 @@ def compare(tallies: dict[str, Tally], floors: dict[str, Tally]) -> list[str]:
     return fallen
 
 
-def check_floors(path: Path, report: str, *, raise_them: bool) -> int:
+def check_floors(path: Path, report: str, *, update: bool) -> int:
     """Prints the checks that have fallen below the floors in a file; returns 1 if there are any.
 
-    Otherwise, returns 0, and if `raise_them` is set, writes the numbers of the report as the new
-    floors.
+    If there are none, returns 0 and, if `update` is set, writes the numbers of the report as the
+    new floors.
     """
     floors = {kind: (least, of) for kind, (least, of) in json.loads(path.read_text(encoding="utf-8")).items()}
     tallies = read_tallies(report)
     fallen = compare(tallies, floors)
     for line in fallen:
         print(line)
-    if raise_them and not fallen:
-        # The file determines which kinds are checked, so no other kinds are added.
+    if update and not fallen:
+        # The file determines the kinds to check, so no other kinds are added.
         rows = ",\n".join(f"  {json.dumps(kind)}: {json.dumps(list(tallies[kind]))}" for kind in sorted(floors))
         path.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
-    print(f"{len(floors) - len(fallen)} of {len(floors)} kinds are at or above their floor")
+    print(f"at or above the floor: {len(floors) - len(fallen)} of {count(len(floors), 'kind')} of checks")
     return 1 if fallen else 0

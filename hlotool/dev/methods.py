@@ -1,8 +1,8 @@
-"""Generates `hlotool/builder/generated` from the op table.
+"""The generator of `hlotool/builder/generated`, which uses the op table.
 
-The generated files contain all builder methods that only pass on their arguments. Run `python -m
-hlotool.dev methods` to generate them. Unlike functions that bind their arguments with a table,
-generated code is fast, and editors and type checkers can read it.
+The generated files contain all builder methods that only forward their arguments. Run `python -m
+hlotool.dev methods` to generate them. Unlike functions that look up their arguments in a table,
+generated code is fast, and editors and type checkers understand it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["files", "stale", "write"]
 _FOLDER = Path(__file__).parents[1] / "builder" / "generated"
 _KIND_NAMES = {"pred": "pred", "signed": "signed", "unsigned": "unsigned", "float": "floating-point", "complex": "complex"}
 
-# The annotation of an argument, and the expression that converts it, by the kind of attribute.
+# The annotation of an argument and the expression that converts the argument, by attribute kind.
 _KINDS: dict[str, tuple[str, str]] = {
     "Bool": ("bool", "bool({})"),
     "Computation": ("Called", 'self._closed({}, "{}")'),
@@ -45,7 +45,7 @@ _KINDS: dict[str, tuple[str, str]] = {
     "SliceSizeLists": ("Sequence[Sequence[int]]", 'tuple([self._integers(sizes, "{}") for sizes in self._list({}, "{}")]) or None'),
     "Text": ("str", 'self._instance({}, str, "{}")'),
 }
-_HOMES = {
+_IMPORTS = {
     "hlotool.builder.arguments": ("Called", "Groups", "Operand", "Operands"),
     "hlotool.builder.emitter": ("Emitter",),
     "hlotool.builder.op": ("Op",),
@@ -108,7 +108,7 @@ def _module(name: str, doc: str, methods: Iterable[str]) -> str:
     words = {"Emitter", "OPS", *re.findall(r"\w+", body)}
     if "Sequence[" in body:
         imports.append("from collections.abc import Sequence\n")
-    for home, names in _HOMES.items():
+    for home, names in _IMPORTS.items():
         used = [word for word in names if word in words]
         if used:
             imports.append(f"from {home} import {', '.join(used)}")

@@ -1,4 +1,4 @@
-"""Generates `docs/operations.md` from the docstrings of builder methods.
+"""The generator of `docs/operations.md`, which uses the docstrings of builder methods.
 
 The page shows the operations of XLA's documentation, with examples. Run `python -m hlotool.dev
 docs` to generate it.
@@ -163,12 +163,12 @@ shows the method of `hlotool.Builder` that creates it, the opcodes in the text, 
 its result. [building.md](building.md) explains builders, and
 [samples/documents](../samples/documents) contains the examples of XLA's documentation as text. The
 descriptions are the docstrings of the methods, which `help(hlotool.Builder.dot_general)` also
-shows. The examples run as tests. All of them need these imports:
+shows. The examples run as tests, and all of them require these imports:
 """
 _NOTES = """Operands are operations of the builder, or numbers and nested lists, which become
 constants. If an operation takes several operands, each element of a list is one operand, so a
-single array must be written as `b.constant([1.0, 2.0])` there. In the calls below, `[]` is the
-empty list of arguments, because the modules have no parameters.
+single array must be written as `b.constant([1.0, 2.0])`. In the calls of `hlotool.evaluate` below,
+`[]` is the list of arguments, which is empty if the module has no parameters.
 """
 _TABLE = """## From XLA's documentation to hlotool
 
@@ -208,7 +208,7 @@ _ERRORS = """
 
 If versions of the documentation are wrong or contradict each other, hlotool does what XLA does:
 
-1. `Collapse`: the examples have their result shapes swapped; `[0, 1]` of f32[4,2,3] gives f32[8,3], and `[1, 2]` gives f32[4,6].
+1. `Collapse`: the result shapes of two examples are swapped; collapsing `[0, 1]` of f32[4,2,3] produces f32[8,3], and `[1, 2]` produces f32[4,6].
 2. `Rev` (2019): element i comes from `N - 1 - i`, not from `N - i - i`.
 3. `DynamicSlice`: the start indices of all dimensions are clamped, from dimension 0 on, not from 1 on.
 4. `AllToAll` (2019): the text swaps the split dimension and the concat dimension.
@@ -251,15 +251,15 @@ def operations_page() -> str:
     sections: list[str] = []
     for part in (*_FAMILIES, _INTERNAL):
         sections.append(f"## {part.title}\n" + (f"\n{part.about}\n" if part.about else ""))
-        sections += [_section(name, method_of(name), imports) for name in _sorted(part)]
+        sections += [_section(name, method_of(name), imports) for name in _sorted_names(part)]
     sections.append("## Methods that are not in XLA's documentation\n")
     sections += [_section(f"`{method}`", method, imports) for method in _OTHERS.split()]
-    index = "\n".join(f"* [{part.title}](#{_anchor(part.title)}): {', '.join(map(_linked, _sorted(part)))}" for part in (*_FAMILIES, _INTERNAL))
+    index = "\n".join(f"* [{part.title}](#{_anchor(part.title)}): {', '.join(map(_link, _sorted_names(part)))}" for part in (*_FAMILIES, _INTERNAL))
     lines = [">>> import hlotool", *(f">>> from {module} import {', '.join(sorted(names))}" for module, names in sorted(imports.items()))]
     return "\n".join([_HEAD, *_block(lines), _NOTES, index + "\n", *sections, _table(), _OLDER, *_classes(), _ERRORS, ""])
 
 
-def _sorted(part: Family) -> list[str]:
+def _sorted_names(part: Family) -> list[str]:
     return sorted(name for names in part.names.values() for name in names.split())
 
 
@@ -267,7 +267,7 @@ def _anchor(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-def _linked(name: str) -> str:
+def _link(name: str) -> str:
     return f"[{name}](#{_anchor(name)})"
 
 
@@ -288,8 +288,8 @@ def _section(title: str, method: str, imports: dict[str, set[str]]) -> str:
         elif line != ">>> import hlotool":
             code.append(line)
     signatures = "\\\n".join(f"`{signature}`" for signature in _signatures(method))
-    made = f": {_opcode_links(method)}" if _opcodes(method) else ""
-    return "\n".join([f"### {title}\n", f"{signatures}{made}\n", f"{text.strip()}\n", *_block(code)])
+    opcodes = f": {_opcode_links(method)}" if _opcodes(method) else ""
+    return "\n".join([f"### {title}\n", f"{signatures}{opcodes}\n", f"{text.strip()}\n", *_block(code)])
 
 
 def _block(code: list[str]) -> list[str]:
@@ -321,7 +321,7 @@ def _opcode_links(method: str) -> str:
 
 def _table() -> str:
     rows = [(name, years) for part in (*_FAMILIES, _INTERNAL) for years, names in part.names.items() for name in names.split()]
-    lines = [f"| {_linked(name)} | {years} | `{method_of(name)}` | {_opcode_links(method_of(name))} |" for name, years in sorted(rows)]
+    lines = [f"| {_link(name)} | {years} | `{method_of(name)}` | {_opcode_links(method_of(name))} |" for name, years in sorted(rows)]
     return "\n".join([_TABLE, *lines])
 
 

@@ -1,6 +1,6 @@
-"""Generates the editors' syntax files in `editors/` from the grammar.
+"""The generator of the editors' syntax files in `editors/`, which uses the grammar.
 
-Run `python -m hlotool.dev syntax` to generate them.
+Run `python -m hlotool.dev syntax` to generate the files.
 """
 
 from __future__ import annotations

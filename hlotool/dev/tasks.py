@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     command = commands.add_parser("floors", help="compare a conformance report on standard input with the floors in FILE")
     command.add_argument("file", type=Path, metavar="FILE")
     command.add_argument(
-        "--raise", dest="raise_them", action="store_true", help="if no check has fallen, write the numbers of the report as the new floors"
+        "--raise", dest="update", action="store_true", help="if no check has fallen, write the numbers of the report as the new floors"
     )
     command = commands.add_parser("docs", help="generate docs/operations.md, docs/rules, docs/ops and docs/rewrites from the code")
     command.add_argument("--check", action="store_true", help="write nothing; list the pages that are out of date")
@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
         elif options.command == "syntax":
             return _generate(syntax.stale() if options.check else syntax.write(), only_check=options.check)
         else:
-            return check_floors(options.file, sys.stdin.read(), raise_them=options.raise_them)
+            return check_floors(options.file, sys.stdin.read(), update=options.update)
     except HlotoolError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -1,4 +1,4 @@
-"""Creates modules from functions that JAX can trace."""
+"""Conversion of functions that JAX can trace to modules."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def from_jax(function: Callable[..., Any], /, *arguments: Any, optimized: bool =
 
     Arguments may be arrays or `jax.ShapeDtypeStruct`s. If `optimized` is set, returns the module
     after XLA's passes for the default backend. The function may already be a result of `jax.jit`,
-    with its own static arguments or shardings. Raises HlotoolError if JAX is needed but cannot be
-    imported, and also raises any error that occurs while JAX traces the function.
+    for example with static arguments or shardings. Raises HlotoolError if JAX is required but
+    cannot be imported. Errors that occur while JAX traces the function are not caught.
     """
     staged = function if hasattr(function, "lower") else _jax().jit(function)
     lowered = staged.lower(*arguments, **keywords)
@@ -55,4 +55,4 @@ def _jax() -> Any:
     try:
         return import_module("jax")
     except ImportError as error:
-        raise HlotoolError(f"from_jax needs JAX, which cannot be imported ({error}); install it: pip install jax") from error
+        raise HlotoolError(f"from_jax requires JAX, which cannot be imported ({error}); install it: pip install jax") from error

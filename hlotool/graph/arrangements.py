@@ -15,7 +15,7 @@ class Arrangements:
     def __init__(self) -> None:
         self._known: dict[Group, Arrangement] = {}
 
-    def of(self, group: Group) -> Arrangement:
+    def get(self, group: Group) -> Arrangement:
         """Returns the arrangement of a group's items.
 
         Raises GraphError if igraph is not installed.

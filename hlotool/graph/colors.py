@@ -28,7 +28,7 @@ FAMILIES = {
     "control flow": "#f6c3dd",
     "fusion or start": "#d9c9f7",
     "communication": "#ffb3a7",
-    "product or other expensive": "#ffd08a",
+    "expensive operation": "#ffd08a",
     "reduction": "#f7e58c",
     "data movement": "#b9ddf7",
     "conversion": "#c3ecec",
@@ -45,7 +45,7 @@ SOURCES = ("#a6cee3", "#b2df8a", "#fdbf6f", "#cab2d6", "#fb9a99", "#ffffb3", "#b
 
 NO_SOURCE = "#f4f4f4"
 
-_BY_TRAIT = (
+_TRAIT_FAMILIES = (
     ("control flow", CONTROL_FLOW),
     ("fusion or start", RETURNS),
     ("fusion or start", RUNS_COMPUTATIONS),
@@ -55,14 +55,14 @@ _BY_TRAIT = (
     ("conversion", CONVERTS),
     ("elementwise", ELEMENTWISE),
     ("data movement", MOVES),
-    ("product or other expensive", EXPENSIVE),
+    ("expensive operation", EXPENSIVE),
     ("data movement", FREE),
     ("other", EFFECT),
 )
 DECADES = 2
 """The range that the colors of amounts cover, in powers of ten below the largest amount.
 
-Smaller amounts have the first color.
+All smaller amounts have the first color.
 """
 
 
@@ -75,7 +75,7 @@ def family_of(x: Instruction) -> str:
     """
     if x.immediate is not None:
         return "input or constant"
-    return next((name for name, trait in _BY_TRAIT if trait in x.op.traits), "other")
+    return next((name for name, trait in _TRAIT_FAMILIES if trait in x.op.traits), "other")
 
 
 def heat_color(amount: int, largest: int) -> str:

@@ -1,4 +1,4 @@
-"""Writes pictures for Graphviz."""
+"""Pictures in the DOT language of Graphviz."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def dot(picture: Picture, paint: Paint) -> str:
 
 
 def _lines(picture: Picture, paint: Paint) -> Iterator[str]:
-    yield f"digraph {_quoted(lines_of(picture.boxes[0])[0])} {{"
+    yield f"digraph {_quote(lines_of(picture.boxes[0])[0])} {{"
     yield "  compound=true;"
     yield '  node [shape=box, style="rounded,filled", fontname="monospace", fontsize=10, color="#6e7781"];'
     yield '  edge [color="#57606a", arrowsize=0.6];'
@@ -30,11 +30,11 @@ def _lines(picture: Picture, paint: Paint) -> Iterator[str]:
             yield f"{indent}}}"
         elif box.is_open:
             yield f"{indent}subgraph cluster_{box.number} {{"
-            yield f'{indent}  label={_quoted(lines_of(box)[0])}; style="rounded,filled"; fillcolor="{_paler(depth)}"; color="#6e7781";'
+            yield f'{indent}  label={_quote(lines_of(box)[0])}; style="rounded,filled"; fillcolor="{_cluster_color(depth)}"; color="#6e7781";'
             stack.append((None, depth))
             stack += [(child, depth + 1) for child in reversed(box.children)]
         else:
-            label = _quoted("\n".join(filter(None, lines_of(box))))
+            label = _quote("\n".join(filter(None, lines_of(box))))
             width = ", penwidth=3" if box.item in picture.named else ""
             yield f'{indent}n{box.number} [label={label}, fillcolor="{paint.colors[box.number]}"{width}];'
     for edge in picture.edges:
@@ -43,26 +43,26 @@ def _lines(picture: Picture, paint: Paint) -> Iterator[str]:
         attributes += [f"lhead=cluster_{target.number}"] if target.is_open else []
         attributes += ["style=dashed"] if edge.is_control else []
         shown = f" [{', '.join(attributes)}]" if attributes else ""
-        yield f"  n{_inside(source).number} -> n{_inside(target).number}{shown};"
+        yield f"  n{_closed_box(source).number} -> n{_closed_box(target).number}{shown};"
     yield "}"
 
 
-def _inside(box: Box) -> Box:
+def _closed_box(box: Box) -> Box:
     """Returns the box if it is closed, or a closed box inside it; edges cannot end at clusters."""
     while box.is_open:
         box = box.children[-1]
     return box
 
 
-def _paler(depth: int) -> str:
+def _cluster_color(depth: int) -> str:
     return ("#f6f8fa", "#ffffff")[depth % 2]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Returns the text as a DOT string.
 
     Backslashes are doubled, so that Graphviz does not expand escapes such as backslash N, which
-    means the name of the node.
+    stands for the name of the node.
     """
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -82,7 +82,7 @@ def draw(picture: Picture) -> Drawing:
 
 def _arrangement(box: Box, arrangements: Arrangements) -> Arrangement:
     if isinstance(box.item, Group):
-        return arrangements.of(box.item)
+        return arrangements.get(box.item)
     # The computations that an instruction calls are placed side by side.
     count = len(box.children)
     return Arrangement([0] * count, [float(k) for k in range(count)], {})

@@ -1,4 +1,4 @@
-"""Draws pictures of modules: `hlotool.to_graph`."""
+"""The function `hlotool.to_graph`, which draws pictures of modules."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ __all__ = ["picture_of", "to_graph"]
 TextFormat = Literal["dot", "html", "mermaid", "svg"]
 
 _STATIC: Mapping[str, Callable[[Picture, Paint], str | bytes]] = {"dot": dot, "mermaid": mermaid, "png": png, "svg": svg}
-_FEW = 60
-"""A part of a computation is shown without groups if it has at most this many instructions."""
+_MAX_UNGROUPED_PART = 60
+"""The maximum number of instructions of a part of a computation that is shown without groups."""
 
 
 @overload
@@ -35,11 +35,12 @@ def to_graph(module: Module, format: Literal["png"], options: GraphOptions | Non
 @overload
 def to_graph(module: Module, format: str, options: GraphOptions | None = None) -> str | bytes: ...
 def to_graph(module: Module, format: str = "html", options: GraphOptions | None = None) -> str | bytes:  # noqa: A002
-    """Returns a picture of a module in one of FORMATS: bytes for "png", otherwise a string.
+    """Returns a picture of a module in one of FORMATS: bytes for "png", a string for the others.
 
-    The format "html" is a single HTML file that loads nothing from elsewhere. The formats "svg",
-    "png" and "html" need the `graph` extra (`hlotool[graph]`). Raises GraphError if a name does not
-    exist, if the picture is too large for the format, or if a library is missing.
+    The format "html" is a single HTML file that loads no other files. The formats "svg", "png" and
+    "html" require the `graph` extra (`hlotool[graph]`). Raises GraphError for names that do not
+    exist, for conflicting options, if the picture is too large for the format, and if a library is
+    missing.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[2] parameter(0) ROOT negate.1 = f32[2] negate(p) }")
@@ -52,7 +53,7 @@ def to_graph(module: Module, format: str = "html", options: GraphOptions | None 
     options = GraphOptions() if options is None else options
     _check("format", format, FORMATS)
     if format == "html":
-        shown = _shown(module, options)
+        shown = _contents(module, options)
         return page(module, shown.group, shown.outline, options, shown.named)
     picture = picture_of(module, options)
     return _STATIC[format](picture, paint(picture, module, options.color_by))
@@ -63,18 +64,18 @@ def picture_of(module: Module, options: GraphOptions) -> Picture:
 
     Raises GraphError as `to_graph` does.
     """
-    shown = _shown(module, options)
+    shown = _contents(module, options)
     return make_picture(shown.group, shown.outline, options.expand, shown.named)
 
 
-class _Shown(NamedTuple):
+class _Contents(NamedTuple):
     group: Group
     outline: Outline
     named: frozenset[Instruction]
 
 
-def _shown(module: Module, options: GraphOptions) -> _Shown:
-    """Returns the contents of a picture. Raises GraphError for names that do not exist."""
+def _contents(module: Module, options: GraphOptions) -> _Contents:
+    """Returns the contents of a picture. Raises GraphError if the options are not valid."""
     _check("coloring", options.color_by, COLORINGS)
     _check("expansion", options.expand, EXPANSIONS)
     selection = select(module, options)
@@ -82,14 +83,14 @@ def _shown(module: Module, options: GraphOptions) -> _Shown:
     name, instructions = selection.computation.name, selection.instructions
     if selection.is_whole:
         group = outline.group_of(selection.computation)
-    elif len(instructions) <= _FEW:
+    elif len(instructions) <= _MAX_UNGROUPED_PART:
         group = make_group(name, "computation", outline.shown(instructions))
     else:
-        group = outline.group_of_some(name, instructions)
-    return _Shown(group, outline, frozenset(selection.named))
+        group = outline.group_part(name, instructions)
+    return _Contents(group, outline, frozenset(selection.named))
 
 
-def _check(what: str, value: str, known: Mapping[str, str] | tuple[str, ...]) -> None:
+def _check(kind: str, value: str, known: Mapping[str, str] | tuple[str, ...]) -> None:
     if value not in known:
         meant = nearest(value, known)
-        raise GraphError(f"there is no {what} '{value}'; " + (f"did you mean '{meant}'?" if meant else f"choose one of {', '.join(known)}"))
+        raise GraphError(f"there is no {kind} '{value}'; " + (f"did you mean '{meant}'?" if meant else f"choose one of {', '.join(known)}"))

@@ -9,11 +9,11 @@ from hlotool.opdefs.inference import brief, count
 
 __all__ = ["cut", "group_lines", "instruction_lines"]
 
-_LONGEST = 34
+_MAX_LENGTH = 34
 _ELLIPSIS = "…"
 
 
-def cut(text: str, length: int = _LONGEST) -> str:
+def cut(text: str, length: int = _MAX_LENGTH) -> str:
     """Returns the text without control characters, and without its middle if it is too long.
 
     >>> cut("decoder_block_12.attention", 11)

@@ -1,4 +1,4 @@
-"""Arranges boxes in layers, with users below their operands.
+"""The arrangement of boxes in layers, with users below their operands.
 
 igraph orders the boxes of a layer so that few edges cross. Positions are on a grid that ignores the
 sizes of boxes; `placing.py` adds space for the contents of boxes. Therefore, the layout of a group
@@ -16,22 +16,25 @@ from hlotool.graph.options import GraphError
 
 __all__ = ["Arrangement", "arrange"]
 
-_WIDEST_ROW = 12
+_MAX_ROW_WIDTH = 12
 _MAX_ROUTE_LENGTH = 8
-"""Edges that span more rows are drawn straight; more bends would not make them easier to follow."""
+"""The maximum number of rows that an edge with bends spans.
+
+Longer edges are straight, because more bends would not make them easier to follow.
+"""
 _ITERATIONS = 24
 _MIN_FOR_LIBRARY = 3
 _HALF_LANE = 0.125
 """Half of the minimum distance between the bends of two edges, in columns."""
 _STEPS = 64
-"""Positions are multiples of 1 / _STEPS, so that sums with halves are exact."""
+"""The number of positions per column; a power of two, so that sums with halves are exact."""
 
 
 class Arrangement(NamedTuple):
     """The row and the horizontal position of each item, and the bends of edges.
 
-    An edge bends where it crosses the rows between its ends. Positions are measured in
-    columns; items in the same row are at least 1 column apart.
+    An edge bends where it crosses the rows between its ends. Positions are measured in columns;
+    items in the same row are at least 1 column apart.
     """
 
     rows: list[int]
@@ -85,7 +88,7 @@ class _Shelves:
     def add(self, members: Sequence[int], part: Arrangement) -> None:
         every = [*part.columns, *(x for bends in part.bends.values() for x in bends)]
         left, width, height = min(every), max(every) - min(every) + 1, max(part.rows) + 1
-        if self._width and self._width + width > _WIDEST_ROW:
+        if self._width and self._width + width > _MAX_ROW_WIDTH:
             self._row, self._height, self._width = self._row + self._height, 0, 0.0
         shift = self._width - left
         for j, k in enumerate(members):
@@ -98,7 +101,7 @@ class _Shelves:
 
 
 def _arrange_connected(count: int, edges: Sequence[tuple[int, int]]) -> Arrangement:
-    rows = _narrowed(_rows(count, edges), edges)
+    rows = _narrow(_rows(count, edges), edges)
     if count < _MIN_FOR_LIBRARY:
         return Arrangement(rows, [0.0] * count, {})
     layers = list(rows)
@@ -116,11 +119,11 @@ def _arrange_connected(count: int, edges: Sequence[tuple[int, int]]) -> Arrangem
             routes[a, b] = between
     graph = _igraph().Graph(len(layers), links, directed=True)
     layout = graph.layout_sugiyama(layers=layers, maxiter=_ITERATIONS)
-    columns = _apart(layers, [float(x) for x, _ in layout.coords[: len(layers)]], count)
+    columns = _separate(layers, [float(x) for x, _ in layout.coords[: len(layers)]], count)
     return Arrangement(rows, columns[:count], {edge: [columns[k] for k in between] for edge, between in routes.items()})
 
 
-def _apart(layers: Sequence[int], columns: Sequence[float], count: int) -> list[float]:
+def _separate(layers: Sequence[int], columns: Sequence[float], count: int) -> list[float]:
     """Returns the columns after moving the items of each layer at least 1 apart.
 
     igraph does not guarantee this distance. Bends, which come after the items in the list, may be
@@ -154,15 +157,14 @@ def _igraph() -> Any:
     try:
         return import_module("igraph")
     except ImportError as error:
-        raise GraphError("layouts need the package igraph: pip install 'hlotool[graph]'; the formats dot and mermaid do not need it") from error
+        raise GraphError("layouts require the package igraph: pip install 'hlotool[graph]'; the formats dot and mermaid do not require it") from error
 
 
 def _rows(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     """Returns the row of each item, below all of its operands.
 
-    An item is directly above its first user if it has more users than shared operands, that is,
-    operands with other users. For example, constants are placed this way, since
-    they have no operands.
+    An item with more users than shared operands (operands that have other users) is directly above
+    its first user. For example, constants are placed this way, since they have no operands.
     """
     operands: list[list[int]] = [[] for _ in range(count)]
     users: list[list[int]] = [[] for _ in range(count)]
@@ -180,7 +182,7 @@ def _rows(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     return rows
 
 
-def _narrowed(rows: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[int]:
+def _narrow(rows: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[int]:
     """Returns the row of each item after dividing wide rows. Rows are numbered without gaps from 0.
 
     Any division is valid, since no edge joins items of the same row. Items without incoming edges
@@ -195,7 +197,7 @@ def _narrowed(rows: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[int
     for _, found in sorted(members.items()):
         found.sort(key=lambda k: (k in targets) + (k not in sources))
         # All parts of a row have nearly the same length.
-        lines = -(-len(found) // _WIDEST_ROW)
+        lines = -(-len(found) // _MAX_ROW_WIDTH)
         width = -(-len(found) // lines)
         for position, k in enumerate(found):
             result[k] = row + position // width

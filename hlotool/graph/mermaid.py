@@ -1,4 +1,4 @@
-"""Writes pictures for Mermaid, which GitHub and many notebooks display."""
+"""Pictures for Mermaid, which GitHub and many notebooks display."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def _lines(picture: Picture, paint: Paint) -> Iterator[str]:
         if box is None:
             yield f"{indent}end"
         elif box.is_open:
-            yield f"{indent}subgraph n{box.number} [{_quoted(lines_of(box)[:1])}]"
+            yield f"{indent}subgraph n{box.number} [{_quote(lines_of(box)[:1])}]"
             stack.append((None, depth))
             stack += [(child, depth + 1) for child in reversed(box.children)]
         else:
-            yield f"{indent}n{box.number}[{_quoted(lines_of(box))}]"
+            yield f"{indent}n{box.number}[{_quote(lines_of(box))}]"
             classes.setdefault(paint.colors[box.number], []).append(f"n{box.number}")
     for edge in picture.edges:
         yield f"  n{edge.source} {'-.->' if edge.is_control else '-->'} n{edge.target}"
@@ -42,13 +42,13 @@ def _lines(picture: Picture, paint: Paint) -> Iterator[str]:
         yield f"  style {name} stroke-width:4px"
 
 
-def _quoted(lines: tuple[str, ...]) -> str:
+def _quote(lines: tuple[str, ...]) -> str:
     """Returns a quoted label.
 
-    Mermaid may interpret labels as Markdown or HTML. Therefore, all characters become entities
-    except letters, digits and the characters that occur in shapes.
+    Mermaid may interpret labels as Markdown or HTML. Therefore, all characters become entities,
+    except for letters, digits and the characters that occur in shapes.
     """
-    return '"' + "<br/>".join("".join(c if c.isalnum() or c in _PLAIN else f"#{ord(c)};" for c in line) for line in lines if line) + '"'
+    return '"' + "<br/>".join("".join(c if c.isalnum() or c in _UNESCAPED else f"#{ord(c)};" for c in line) for line in lines if line) + '"'
 
 
-_PLAIN = " .,-_:/()[]{}"
+_UNESCAPED = " .,-_:/()[]{}"

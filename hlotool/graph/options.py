@@ -30,7 +30,7 @@ FORMATS = ("html", "svg", "png", "dot", "mermaid")
 class GraphError(HlotoolError):
     """The error for pictures that cannot be drawn.
 
-    Either a name does not exist, or the picture is too large, or a library is missing.
+    Possible reasons are invalid options, a picture that is too large, and a missing library.
     """
 
     exit_code = 2
@@ -44,9 +44,9 @@ class GraphOptions(Record):
     with everything up to `depth` steps away; `path` contains the names of two instructions, shown
     with everything on the paths from the first to the second. `select` is the name of an
     instruction to mark; an HTML picture is initially centered on it. Without `computation`, the
-    names of instructions are looked up in all computations, starting with the entry. `constants` is
-    False to leave out constants. `color_by` is one of COLORINGS. `expand` is one of EXPANSIONS; in
-    an HTML picture, users can also open and close boxes themselves.
+    names of instructions are looked up in all computations, starting with the entry.
+    `constants=False` leaves out constants. `color_by` is one of COLORINGS. `expand` is one of
+    EXPANSIONS; in an HTML picture, users can also open and close boxes themselves.
 
     >>> GraphOptions(around="dot.1", depth=1).color_by
     'opcode'

@@ -1,4 +1,4 @@
-"""Orders the items of a group as in the module's text, but each after the items that it uses."""
+"""The order of the items of a group: that of the text, but with users after their operands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from hlotool.graph.groups import Group, instructions_of
 from hlotool.ir.model import Instruction
 
-__all__ = ["edges_between", "in_order"]
+__all__ = ["edges_between", "sort_items"]
 
 Item = Instruction | Group
 
@@ -25,8 +25,8 @@ def edges_between(items: Sequence[Item]) -> list[tuple[int, int]]:
     return list(dict.fromkeys(edges))
 
 
-def in_order(items: Sequence[Item]) -> Sequence[Item]:
-    """Returns the items, each after the items that it uses, unless groups use each other."""
+def sort_items(items: Sequence[Item]) -> Sequence[Item]:
+    """Returns the items, each after the items that it uses, except for groups that form a cycle."""
     if not any(isinstance(item, Group) for item in items):
         return items
     users: list[list[int]] = [[] for _ in items]

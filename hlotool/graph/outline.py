@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hlotool.graph.groups import Group, make_group
-from hlotool.graph.ordering import in_order
-from hlotool.graph.repeats import MAX_ITEMS, divided
-from hlotool.graph.scopes import grouped_by_scope
+from hlotool.graph.ordering import sort_items
+from hlotool.graph.repeats import MAX_ITEMS, divide
+from hlotool.graph.scopes import group_by_scope
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import CONVERTS, MOVES, RETURNS, RUNS_COMPUTATIONS
 
 __all__ = ["Outline"]
 
-_SHOWN_INSIDE = frozenset({RUNS_COMPUTATIONS, RETURNS})
+_NESTED_TRAITS = frozenset({RUNS_COMPUTATIONS, RETURNS})
 _FORWARDS_CONSTANTS = frozenset({MOVES, CONVERTS})
 
 
@@ -31,14 +31,14 @@ class Outline:
     def group_of(self, computation: Computation) -> Group:
         """Returns a group of all instructions of a computation, divided into inner groups."""
         if computation not in self._groups:
-            self._groups[computation] = self.group_of_some(computation.name, computation.instructions)
+            self._groups[computation] = self.group_part(computation.name, computation.instructions)
         return self._groups[computation]
 
-    def group_of_some(self, title: str, instructions: Sequence[Instruction]) -> Group:
-        """Returns a group of some instructions of a computation, divided if there are many."""
+    def group_part(self, title: str, instructions: Sequence[Instruction]) -> Group:
+        """Returns a group of some instructions of a computation, divided if they are many."""
         shown = self.shown(instructions)
-        items: Sequence[Instruction | Group] = shown if len(shown) <= _MAX_UNGROUPED else grouped_by_scope(shown)
-        return make_group(title, "computation", _divided_inside(items))
+        items: Sequence[Instruction | Group] = shown if len(shown) <= _MAX_UNGROUPED else group_by_scope(shown)
+        return make_group(title, "computation", _divide_inner_groups(items))
 
     def shown(self, instructions: Sequence[Instruction]) -> Sequence[Instruction]:
         """Returns the instructions that pictures show: all, or all except constants."""
@@ -46,15 +46,15 @@ class Outline:
 
     def bodies(self, x: Instruction) -> list[Group]:
         """Returns the computations that are shown inside an instruction."""
-        return [] if _SHOWN_INSIDE.isdisjoint(x.op.traits) else [self.group_of(called) for called in x.called]
+        return [] if _NESTED_TRAITS.isdisjoint(x.op.traits) else [self.group_of(called) for called in x.called]
 
 
 _MAX_UNGROUPED = 24
-"""Up to this many instructions are easier to read without groups."""
+"""The maximum number of instructions shown without groups, which so few do not require."""
 
 
 def _without_constants(instructions: Sequence[Instruction]) -> list[Instruction]:
-    """Returns the instructions except constants and any that only convert or move constants."""
+    """Returns all instructions except constants and those that only convert or move constants."""
     constants: set[Instruction] = set()
     for x in instructions:
         is_forwarded = bool(x.operands) and not _FORWARDS_CONSTANTS.isdisjoint(x.op.traits) and constants.issuperset(x.operands)
@@ -63,7 +63,7 @@ def _without_constants(instructions: Sequence[Instruction]) -> list[Instruction]
     return [x for x in instructions if x not in constants]
 
 
-def _divided_inside(items: Sequence[Instruction | Group]) -> list[Instruction | Group]:
+def _divide_inner_groups(items: Sequence[Instruction | Group]) -> list[Instruction | Group]:
     """Returns the items after dividing all groups that have too many items."""
     root = make_group("", "part", items)
     order, pending = [], [root]
@@ -74,6 +74,6 @@ def _divided_inside(items: Sequence[Instruction | Group]) -> list[Instruction | 
     final: dict[Group, Group] = {}
     for group in reversed(order):
         inner: list[Instruction | Group] = [final[item] if isinstance(item, Group) else item for item in group.items]
-        ordered = in_order(inner)
-        final[group] = make_group(group.title, group.kind, ordered if len(inner) <= MAX_ITEMS else divided(ordered))
+        ordered = sort_items(inner)
+        final[group] = make_group(group.title, group.kind, ordered if len(inner) <= MAX_ITEMS else divide(ordered))
     return list(final[root].items)

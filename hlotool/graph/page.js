@@ -4,8 +4,8 @@ const byId = id => document.getElementById(id);
 const canvas = byId("canvas"), context = canvas.getContext("2d"), search = byId("search"), colorChoice = byId("color");
 const structure = structureOf(data);
 const { instructions, groups } = data;
-const MAX_RESULTS = 100, MAX_OPCODES = 12, MAX_ROWS = 30, MAX_CHILDREN = 5, DEEPEST = 6, MIN_SHARE = 0.04, MIN_SHOWN = 0.01, MAX_LAYERS = 2, MIN_OPEN = 0.012, TEXT_FROM = 0.42, MAX_SCALE = 3, READABLE = 0.5;
-let root = data.root, open = openAtFirst(structure, root, data.expand);
+const MAX_RESULTS = 100, MAX_OPCODES = 12, MAX_ROWS = 30, MAX_CHILDREN = 5, MAX_DEPTH = 6, MIN_SHARE = 0.04, MIN_SHOWN_SHARE = 0.01, MAX_LAYERS = 2, MIN_OPEN_SHARE = 0.012, MIN_TEXT_SCALE = 0.42, MAX_SCALE = 3, MIN_READABLE_SCALE = 0.5;
+let root = data.root, open = initiallyOpen(structure, root, data.expand);
 let layout = null, scale = 1, shiftX = 0, shiftY = 0, selected = null, found = new Set(), colors = new Map(), isWaiting = false, isStarted = false;
 
 // ---- amounts -------------------------------------------------------------------------------------------------------
@@ -22,7 +22,7 @@ function amountOfGroup(group) {
   return known[group];
 }
 
-function shownAmount(amount) {
+function formatAmount(amount) {
   const units = measure() === "bytes" ? ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] : ["flops", "Kflops", "Mflops", "Gflops", "Tflops", "Pflops"];
   const step = measure() === "bytes" ? 1024 : 1000;
   let unit = 0;
@@ -30,14 +30,14 @@ function shownAmount(amount) {
   return amount.toLocaleString("en", { maximumFractionDigits: unit ? 1 : 0 }) + " " + units[unit];
 }
 
-const shownShare = share => (100 * share).toFixed(share < 0.1 ? 1 : 0) + "%";
+const formatShare = share => (100 * share).toFixed(share < 0.1 ? 1 : 0) + "%";
 
 // ---- colors --------------------------------------------------------------------------------------------------------
 
 const GROUP_COLOR = "#e6eaf0";
-const counted = (number, noun) => number.toLocaleString("en") + " " + noun + (number === 1 ? "" : "s");
+const countText = (number, noun) => number.toLocaleString("en") + " " + noun + (number === 1 ? "" : "s");
 
-// The values in a column with their counts, the most frequent first.
+// Returns the values in a column with their counts, most frequent first.
 function frequencies(members, column) {
   const counts = new Map();
   for (const x of members) counts.set(instructions[column][x], (counts.get(instructions[column][x]) || 0) + 1);
@@ -68,7 +68,7 @@ function updateColors() {
       const amount = amountOf(box), position = amount > 0 ? 1 + Math.log10(amount / largest) / data.decades : 0;
       colors.set(box, data.heat[Math.max(0, Math.min(data.heat.length - 1, Math.floor(position * data.heat.length)))]);
     }
-    legend = data.heat.map((color, k) => [color, k === 0 ? "little" : k === data.heat.length - 1 ? "up to " + shownAmount(largest) : ""]);
+    legend = data.heat.map((color, k) => [color, k === 0 ? "low" : k === data.heat.length - 1 ? "up to " + formatAmount(largest) : ""]);
   }
   byId("legend").replaceChildren(...legend.map(([color, text]) => {
     const mark = element("i", "");
@@ -108,7 +108,7 @@ function draw() {
   drawEdges(layout.edges.filter(edge => edge.left < view.right && edge.top < view.bottom && edge.right > view.left && edge.bottom > view.top));
   const closed = visible.filter(box => !box.isOpen);
   drawBoxes(closed);
-  if (scale >= TEXT_FROM) drawTexts(closed);
+  if (scale >= MIN_TEXT_SCALE) drawTexts(closed);
   drawMarks(visible);
 }
 
@@ -169,7 +169,7 @@ function drawEdges(edges) {
   if (selected) drawEdgesOf(selected, edges, width);
 }
 
-// Edges from operands are blue, edges to users are red.
+// Edges from operands are blue, and edges to users are red.
 function drawEdgesOf(box, edges, width) {
   for (const [end, color] of [["target", "#0969da"], ["source", "#cf222e"]]) {
     context.strokeStyle = color;
@@ -190,10 +190,10 @@ function drawBoxes(boxes) {
   const isLarge = scale >= 0.25;
   context.lineWidth = 1 / Math.min(scale, 1);
   context.strokeStyle = "rgba(87,96,106,0.7)";
-  for (const [color, alike] of byColor) {
+  for (const [color, sameColor] of byColor) {
     context.fillStyle = color;
     context.beginPath();
-    for (const box of alike) {
+    for (const box of sameColor) {
       if (isLarge && box.group >= 0) context.rect(box.x + 3, box.y + 3, box.width, box.height);
       if (isLarge) context.roundRect(box.x, box.y, box.width, box.height, box.group >= 0 ? 2 : 6);
       else context.rect(box.x, box.y, box.width, box.height);
@@ -214,7 +214,7 @@ function drawTexts(boxes) {
       if (bold) { context.fillText(lines[0], box.x + margin, box.y + line, box.width - 2 * margin); continue; }
       for (let k = 1; k < lines.length; k++) {
         const isAmount = isMeasured && k === lines.length - 1 && (box.group >= 0 || amountOf(box) > 0);
-        const text = isAmount ? shownAmount(amountOf(box)) + " " + shownShare(amountOf(box) / total) : lines[k];
+        const text = isAmount ? formatAmount(amountOf(box)) + " " + formatShare(amountOf(box) / total) : lines[k];
         context.fillText(text, box.x + margin, box.y + (k + 1) * line, box.width - 2 * margin);
       }
     }
@@ -257,9 +257,9 @@ const fit = () => show(layout.boxes[0], 1);
 // A picture that would be too small to read is shown from its beginning.
 function showBeginning() {
   fit();
-  if (scale >= READABLE) return;
+  if (scale >= MIN_READABLE_SCALE) return;
   const whole = layout.boxes[0];
-  scale = READABLE;
+  scale = MIN_READABLE_SCALE;
   shiftX = (canvas.clientWidth - whole.width * scale) / 2 - whole.x * scale;
   shiftY = 10 - whole.y * scale;
 }
@@ -292,13 +292,13 @@ function update(keep) {
 
 function toggle(box) {
   if (!insideOf(structure, box).length || !box.parent) return;
-  if (open.has(box.key)) open.delete(box.key); else openWithOnly(box);
+  if (open.has(box.key)) open.delete(box.key); else openWithOnlyItem(box);
   update(box);
   select(byKey(box.key));
 }
 
 // A box with a single item is opened together with that item, so that a click shows something new.
-function openWithOnly(box) {
+function openWithOnlyItem(box) {
   let key = box.key, current = box;
   open.add(key);
   for (let inside = insideOf(structure, current); inside.length === 1; inside = insideOf(structure, current)) {
@@ -308,7 +308,7 @@ function openWithOnly(box) {
   }
 }
 
-// The numbers of items from a computation down to an instruction or a group.
+// Returns the indices of items on the way from a computation down to an instruction or a group.
 function stepsTo(item) {
   const steps = [];
   let group = item < 0 ? structure.parent[-1 - item] : structure.home[item];
@@ -320,8 +320,8 @@ function stepsTo(item) {
   return { steps, computation: -1 - item };
 }
 
-// The key of an item's box, found through the first caller of each computation. It is null if these
-// callers do not lead to the root.
+// Returns the key of an item's box, found through the first caller of each computation, or null if
+// these callers do not lead to the root.
 function keyTo(item, limit = 64) {
   let { steps, computation } = stepsTo(item);
   let key = steps.map(step => "/" + step).join("");
@@ -339,7 +339,7 @@ function reveal(item) {
   let key = keyTo(item);
   if (key === null) {
     root = stepsTo(item).computation;
-    open = openAtFirst(structure, root, "auto");
+    open = initiallyOpen(structure, root, "auto");
     key = keyTo(item);
   }
   const parts = key.split("/");
@@ -351,7 +351,7 @@ function reveal(item) {
 
 function changeRoot(group) {
   root = group;
-  open = openAtFirst(structure, root, "auto");
+  open = initiallyOpen(structure, root, "auto");
   selected = null;
   update(null);
   select(null);
@@ -376,7 +376,7 @@ function button(text, action, style = "") {
 function itemButton(item, share, amount) {
   const node = button(item < 0 ? groups.title[-1 - item] : instructions.name[item], () => reveal(item), "item");
   if (amount !== undefined) {
-    node.prepend(element("b", "", shownAmount(amount) + "  " + shownShare(share)));
+    node.prepend(element("b", "", formatAmount(amount) + "  " + formatShare(share)));
     const bar = element("span", "bar");
     bar.style.width = Math.max(100 * share, 0.5) + "%";
     node.append(bar);
@@ -400,8 +400,8 @@ function select(box) {
   redraw();
 }
 
-// An editor that shows this document jumps to the clicked instruction; the editor's positions count
-// from 0.
+// Lets an editor that shows this document jump to the selected instruction. Positions in the editor
+// are counted from 0.
 function announce(x) {
   if (!isStarted || !instructions.line[x]) return;
   const detail = { name: instructions.name[x], line: instructions.line[x] - 1, character: instructions.column[x] - 1 };
@@ -423,7 +423,7 @@ function actions(box) {
 
 function groupDetails(box) {
   const members = structure.members(box.group), numbers = frequencies(members, "opcode").slice(0, MAX_OPCODES);
-  const text = counted(members.length, "instruction") + ": " + numbers.map(([opcode, number]) => number + " " + data.opcodes[opcode]).join(", ");
+  const text = countText(members.length, "instruction") + ": " + numbers.map(([opcode, number]) => number + " " + data.opcodes[opcode]).join(", ");
   const callers = structure.callers.get(box.group) || [];
   return [element("h3", "", groups.title[box.group]), element("p", "faint", text), actions(box), ...list("Called by", callers)];
 }
@@ -431,7 +431,7 @@ function groupDetails(box) {
 function instructionDetails(box) {
   const x = box.instruction, source = data.sources[instructions.source[x]][0], scope = data.scopes[instructions.scope[x]];
   const line = instructions.line[x] ? "line " + instructions.line[x].toLocaleString("en") : "";
-  const places = [line, source && source + ":" + instructions.sourceLine[x], scope].filter(Boolean).map(text => element("p", "faint", text));
+  const locations = [line, source && source + ":" + instructions.sourceLine[x], scope].filter(Boolean).map(text => element("p", "faint", text));
   const numbers = ["bytes", "flops"].map(name => name + " " + instructions[name][x].toLocaleString("en")).join(" \u00b7 ");
   return [
     element("h3", "", instructions.name[x]), actions(box), element("pre", "", instructions.text[x]), ...places, element("p", "faint", numbers),
@@ -440,9 +440,9 @@ function instructionDetails(box) {
   ];
 }
 
-// The most expensive items of the selected group or of the whole picture, each with its own most
-// expensive items. Shares are relative to the whole; the share of a loop's body covers all
-// iterations.
+// Shows the most expensive items of the selected box or of the whole picture, and the most expensive
+// items inside each of them. Shares are relative to the selection; the share of a loop's body covers
+// all iterations.
 function showHeaviest() {
   const box = selected && insideOf(structure, selected).length ? selected : layout.boxes[0];
   const amount = item => item < 0 ? amountOfGroup(-1 - item) : instructions[measure()][item];
@@ -452,7 +452,7 @@ function showHeaviest() {
     if (inside.length === 1 && inside[0] < 0) inside = groups.items[-1 - inside[0]];
     const sum = inside.reduce((sum, item) => sum + amount(item), 0) || 1;
     const rows = inside.map(item => ({ item, share: share * amount(item) / sum, depth }));
-    return rows.filter(row => row.share > least * share && row.share >= (least ? MIN_SHOWN : 0)).sort((a, b) => b.share - a.share).slice(0, most);
+    return rows.filter(row => row.share > least * share && row.share >= (least ? MIN_SHOWN_SHARE : 0)).sort((a, b) => b.share - a.share).slice(0, most);
   };
   const nodes = [], stack = heaviest([...insideOf(structure, box)], 1, 0, MAX_CHILDREN, MIN_SHARE).reverse();
   while (stack.length && nodes.length < MAX_ROWS) {
@@ -461,12 +461,12 @@ function showHeaviest() {
     node.style.paddingLeft = 6 + 12 * depth + "px";
     nodes.push(node);
     const inside = insideOf(structure, { group: item < 0 ? -1 - item : -1, instruction: item });
-    // The largest layers represent the other layers.
+    // Only the largest layers are shown, because the others are similar.
     const isLayers = item < 0 && groups.kind[-1 - item] === "layers";
-    if (depth < DEEPEST && share >= MIN_OPEN) stack.push(...(isLayers
+    if (depth < MAX_DEPTH && share >= MIN_OPEN_SHARE) stack.push(...(isLayers
       ? heaviest([...inside], share, depth + 1, MAX_LAYERS, 0) : heaviest([...inside], share, depth + 1, MAX_CHILDREN, MIN_SHARE)).reverse());
   }
-  const title = "Most " + measure() + " in " + linesOf(structure, box)[0] + (total ? ": " + shownAmount(total) : "");
+  const title = "Most " + measure() + " in " + linesOf(structure, box)[0] + (total ? ": " + formatAmount(total) : "");
   byId("heaviest").replaceChildren(...(nodes.length ? [element("h2", "", title), ...nodes] : []));
 }
 
@@ -538,7 +538,7 @@ search.addEventListener("keydown", event => { if (event.key === "Enter" && found
 byId("computation").addEventListener("change", event => changeRoot(Number(event.target.value)));
 colorChoice.addEventListener("change", () => { updateColors(); showHeaviest(); redraw(); });
 byId("fit").onclick = fit;
-byId("expand").onclick = () => { open = openAtFirst(structure, root, "all"); update(null); fit(); };
+byId("expand").onclick = () => { open = initiallyOpen(structure, root, "all"); update(null); fit(); };
 byId("collapse").onclick = () => { open = new Set(); selected = null; update(null); select(null); fit(); };
 new ResizeObserver(redraw).observe(canvas);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readTheme(); redraw(); });
@@ -550,7 +550,7 @@ function start() {
   byId("computation").append(...data.computations.map(group => new Option(groups.title[group], group)));
   const wanted = new URLSearchParams(location.hash.slice(1));
   colorChoice.value = wanted.get("color") || data.color;
-  if (wanted.get("open")) open = openAtFirst(structure, root, wanted.get("open"));
+  if (wanted.get("open")) open = initiallyOpen(structure, root, wanted.get("open"));
   update(null);
   showBeginning();
   select(null);

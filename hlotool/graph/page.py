@@ -1,4 +1,4 @@
-"""Writes a picture as a single HTML file that loads nothing from elsewhere.
+"""Interactive pictures, each in a single HTML file that loads no other files.
 
 The template is `page.html`. The embedded data includes the layout of each group, so
 `page_layout.js` only adds space for open boxes; `page.js` draws on a canvas and implements the
@@ -23,7 +23,7 @@ from hlotool.graph.labels import group_lines, instruction_lines
 from hlotool.graph.options import COLORINGS, GraphOptions
 from hlotool.graph.outline import Outline
 from hlotool.graph.painting import Facts
-from hlotool.graph.picture import AUTO_BOXES, MIN_WITHOUT_LAYERS, RANKS
+from hlotool.graph.picture import AUTO_BOXES, MAX_WITH_LAYERS, RANKS
 from hlotool.graph.placing import GAP_X, GAP_Y
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.text.print.instruction import InstructionWriter
@@ -34,7 +34,7 @@ __all__ = ["page"]
 
 _MAX_TEXT_LENGTH = 1_500
 _MAX_BOXES = 60_000
-"""The maximum number of boxes if all are open; larger pictures do not pan or zoom smoothly."""
+"""The maximum number of closed boxes after "Open all"; larger pictures do not zoom smoothly."""
 _METRICS = {
     "character": CHARACTER_WIDTH, "line": LINE_HEIGHT, "margin": TEXT_MARGIN, "padding": PADDING, "header": HEADER, "gapX": GAP_X, "gapY": GAP_Y,
 }  # fmt: skip
@@ -91,8 +91,8 @@ class _Data:
             "color": options.color_by,
             "expand": options.expand,
             "autoBoxes": AUTO_BOXES,
-            "fewBoxes": MIN_WITHOUT_LAYERS,
-            "mostBoxes": _MAX_BOXES,
+            "layerBoxes": MAX_WITH_LAYERS,
+            "maxBoxes": _MAX_BOXES,
             "ranks": RANKS,
             "root": self.groups[root],
             "named": [self.instructions[x] for x in named if x in self.instructions],
@@ -115,7 +115,7 @@ class _Data:
 
     def _groups(self) -> dict[str, Any]:
         arrangements = Arrangements()
-        rows = [arrangements.of(group) for group in self.groups]
+        rows = [arrangements.get(group) for group in self.groups]
         return {
             "title": [group.title for group in self.groups],
             "kind": [group.kind for group in self.groups],
@@ -150,8 +150,8 @@ class _Data:
             "column": [column for _, column in lines],
             "scope": [scopes.number(_scope(x)) for x in self.instructions],
             "operands": [self._numbers(x.operands) for x in self.instructions],
-            "before": self._of_some({x: self._numbers(x.control_predecessors) for x in self.instructions}),
-            "bodies": self._of_some({x: [self.groups[body] for body in self.outline.bodies(x)] for x in self.instructions}),
+            "before": self._nonempty({x: self._numbers(x.control_predecessors) for x in self.instructions}),
+            "bodies": self._nonempty({x: [self.groups[body] for body in self.outline.bodies(x)] for x in self.instructions}),
         }
         return {
             "instructions": columns,
@@ -171,7 +171,7 @@ class _Data:
     def _numbers(self, instructions: Sequence[Instruction]) -> list[int]:
         return [self.instructions[x] for x in instructions if x in self.instructions]
 
-    def _of_some(self, lists: Mapping[Instruction, list[int]]) -> dict[int, list[int]]:
+    def _nonempty(self, lists: Mapping[Instruction, list[int]]) -> dict[int, list[int]]:
         return {self.instructions[x]: numbers for x, numbers in lists.items() if numbers}
 
     def _texts(self) -> list[str]:

@@ -46,8 +46,8 @@ function structureOf(data) {
   return structure;
 }
 
-// The same function as `_Stretched` in hlotool/graph/placing.py.
-function stretched(columns, widths) {
+// Returns the same function as `_Stretch` in hlotool/graph/placing.py.
+function makeStretch(columns, widths) {
   const marks = [...new Set(columns.flatMap(x => [x - 0.5, x + 0.5]))].sort((a, b) => a - b);
   const numbers = new Map(marks.map((mark, k) => [mark, k])), last = marks.length - 1;
   const distances = isReversed => {
@@ -77,7 +77,7 @@ function stretched(columns, widths) {
 
 function place(rows, columns, bends, sizes, metrics) {
   if (!sizes.length) return { centers: [], width: 0, height: 0, bends: new Map() };
-  const position = stretched(columns, sizes.map(size => size[0] + metrics.gapX));
+  const position = makeStretch(columns, sizes.map(size => size[0] + metrics.gapX));
   const heights = [];
   rows.forEach((row, k) => { heights[row] = Math.max(heights[row] || 0, sizes[k][1]); });
   const middles = [];
@@ -95,8 +95,8 @@ function place(rows, columns, bends, sizes, metrics) {
 
 // ---- boxes ---------------------------------------------------------------------------------------------------------
 
-// A box has the number of its group or of its instruction; the other of the two numbers is -1.
-// `frame` is the box of the computation that contains it.
+// A box shows a group or an instruction; the number of the other one is -1. `frame` is the box of
+// the computation that contains the box.
 function makeBox(structure, parent, index, group, instruction) {
   return { parent, index, group, instruction, depth: parent ? parent.depth + 1 : 0, key: parent ? parent.key + "/" + index : "", isOpen: false,
     children: [], placement: null, frame: null, x: 0, y: 0, width: 0, height: 0 };
@@ -112,7 +112,7 @@ function linesOf(structure, box) {
   return box.group >= 0 ? groups.lines[box.group] : instructions.lines[box.instruction];
 }
 
-// All boxes, each after the box that contains it.
+// Returns all boxes, each after the box that contains it.
 function boxesOf(structure, root, open) {
   const { groups } = structure.data;
   const boxes = [makeBox(structure, null, 0, root, -1)];
@@ -166,8 +166,9 @@ function originOf(structure, box) {
 
 // ---- edges ---------------------------------------------------------------------------------------------------------
 
-// The box that shows each instruction of a computation: its own box or the box of a closed group.
-function seenIn(structure, frame) {
+// Returns the box that shows each instruction of a computation: its own box or that of a closed
+// group.
+function visibleBoxes(structure, frame) {
   const seen = new Map(), stack = [...frame.children];
   while (stack.length) {
     const box = stack.pop();
@@ -184,7 +185,7 @@ function edgesOf(structure, boxes) {
   boxes.forEach((box, k) => { box.number = k; });
   for (const frame of boxes) {
     if (!frame.isOpen || frame.frame !== frame) continue;
-    const seen = frame.seen = seenIn(structure, frame), known = new Set();
+    const seen = frame.seen = visibleBoxes(structure, frame), known = new Set();
     const add = (source, target, isControl) => {
       if (!source || !target || source === target) return;
       const key = (source.number * boxes.length + target.number) * 2 + isControl;
@@ -222,15 +223,15 @@ function layoutOf(structure, root, open) {
   return { boxes, edges: edgesOf(structure, boxes) };
 }
 
-// The keys of the boxes that are initially open, as in hlotool/graph/picture.py.
-function openAtFirst(structure, root, expand) {
-  const { groups, autoBoxes, fewBoxes, ranks, mostBoxes } = structure.data;
+// Returns the keys of the boxes that are initially open, as in hlotool/graph/picture.py.
+function initiallyOpen(structure, root, expand) {
+  const { groups, autoBoxes, layerBoxes, ranks, maxBoxes } = structure.data;
   const open = new Set(), waiting = [[makeBox(structure, null, 0, root, -1)], [], []];
   const rankOf = box => box.group >= 0 ? ranks[groups.kind[box.group]] || 0 : 0;
   const limitOf = box => {
-    if (expand === "all") return mostBoxes;
+    if (expand === "all") return maxBoxes;
     const isLayer = box.parent.group >= 0 && groups.kind[box.parent.group] === "layers";
-    return isLayer || rankOf(box) === 2 ? fewBoxes : autoBoxes;
+    return isLayer || rankOf(box) === 2 ? layerBoxes : autoBoxes;
   };
   let closed = 1;
   for (let found; (found = waiting.find(boxes => boxes.length));) {

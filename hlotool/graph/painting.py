@@ -1,4 +1,4 @@
-"""Assigns colors to the boxes of a picture, with a legend."""
+"""The colors of the boxes of a picture, and their legend."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def paint(picture: Picture, module: Module, color_by: str) -> Paint:
         return Paint([FAMILIES.get(family, _GROUP) for family in families], [(FAMILIES[name], name) for name in FAMILIES if name in present])
     facts = Facts(module)
     if color_by == "source":
-        return _by_source(picture, facts)
+        return _paint_by_source(picture, facts)
     amounts = [0 if box.is_open else facts.amount(box.item, color_by) for box in picture.boxes]
     largest = max([*amounts, 1])
     shown = format_bytes(largest) if color_by == "bytes" else f"{largest:,} flops"
-    return Paint([heat_color(amount, largest) for amount in amounts], [(HEAT[0], "little"), (HEAT[-1], f"up to {shown}")])
+    return Paint([heat_color(amount, largest) for amount in amounts], [(HEAT[0], "low"), (HEAT[-1], f"up to {shown}")])
 
 
-def _by_source(picture: Picture, facts: Facts) -> Paint:
+def _paint_by_source(picture: Picture, facts: Facts) -> Paint:
     files = [_source(box, facts) for box in picture.boxes]
     present = list(dict.fromkeys(file for file in files if file))[:_MAX_SOURCES]
     legend = [(source_color(file), cut(file.rpartition("/")[2])) for file in present]

@@ -11,7 +11,7 @@ from hlotool.graph.options import GraphError
 from hlotool.graph.outline import Outline
 from hlotool.ir.model import Computation, Instruction
 
-__all__ = ["AUTO_BOXES", "MAX_BOXES", "MIN_WITHOUT_LAYERS", "RANKS", "Box", "Edge", "Picture", "make_picture"]
+__all__ = ["AUTO_BOXES", "MAX_BOXES", "MAX_WITH_LAYERS", "RANKS", "Box", "Edge", "Picture", "make_picture"]
 
 AUTO_BOXES = 100
 """With the expansion "auto", a group is opened only if at most this many closed boxes result."""
@@ -72,8 +72,8 @@ def make_picture(group: Group, outline: Outline, expand: str, named: frozenset[I
     """
     boxes = [Box(0, group, None)]
     closed = 1
-    # One queue per rank: named groups and calls, then unnamed parts, and finally layers, which are
-    # numerous and similar.
+    # One queue per rank: first named groups and calls, then unnamed parts, and finally layers, which
+    # are numerous and similar.
     waiting: tuple[deque[Box], ...] = deque(boxes), deque(), deque()
     while any(waiting):
         box = next(found for found in waiting if found).popleft()
@@ -83,7 +83,7 @@ def make_picture(group: Group, outline: Outline, expand: str, named: frozenset[I
         box.is_open = True
         closed += len(inside) - 1
         if closed > MAX_BOXES:
-            raise GraphError(f"the picture has more than {MAX_BOXES:,} boxes; leave groups closed, or choose a part")
+            raise GraphError(f"the picture has more than {MAX_BOXES:,} boxes; show less with --expand auto, --computation, --around or --path")
         for item in inside:
             child = Box(len(boxes), item, box)
             box.children.append(child)
@@ -94,8 +94,8 @@ def make_picture(group: Group, outline: Outline, expand: str, named: frozenset[I
 
 RANKS = {"part": 1, "layers": 2}
 """The ranks of groups by kind. Groups of higher rank are opened later; other boxes have rank 0."""
-MIN_WITHOUT_LAYERS = 30
-"""Layers are opened only up to this number of closed boxes."""
+MAX_WITH_LAYERS = 30
+"""With the expansion "auto", layers are opened only if at most this many closed boxes result."""
 
 
 def _rank(box: Box) -> int:
@@ -103,11 +103,11 @@ def _rank(box: Box) -> int:
 
 
 def _opens(box: Box, boxes: int, expand: str) -> bool:
-    """Returns whether to open a box, given the number of closed boxes in the picture afterwards."""
+    """Returns whether to open a box; `boxes` is the resulting number of closed boxes."""
     if expand != "auto":
         return expand == "all"
     is_layer = box.parent is not None and isinstance(box.parent.item, Group) and box.parent.item.kind == "layers"
-    return boxes <= (MIN_WITHOUT_LAYERS if is_layer or _rank(box) == 2 else AUTO_BOXES)
+    return boxes <= (MAX_WITH_LAYERS if is_layer or _rank(box) == 2 else AUTO_BOXES)
 
 
 class _Edges:
@@ -118,11 +118,11 @@ class _Edges:
 
     def __init__(self, boxes: Sequence[Box]) -> None:
         self.frames = [box for box in boxes if box.is_open and isinstance(box.item, Group) and box.item.kind == "computation"]
-        self.shown = {frame: _shown(frame) for frame in self.frames}
+        self.shown = {frame: _visible_boxes(frame) for frame in self.frames}
         self.parameters: dict[Computation, dict[int | None, Instruction]] = {}
 
     def all(self) -> Iterator[Edge]:
-        """Yields all edges, repeated if several edges of the same kind join the same boxes."""
+        """Yields all edges, possibly with several equal edges between two boxes."""
         for frame in self.frames:
             shown = self.shown[frame]
             for x, box in shown.items():
@@ -176,7 +176,7 @@ class _Edges:
         return found
 
 
-def _shown(frame: Box) -> dict[Instruction, Box]:
+def _visible_boxes(frame: Box) -> dict[Instruction, Box]:
     """Returns the box that shows each instruction: its own box or the box of a closed group."""
     shown: dict[Instruction, Box] = {}
     stack: list[tuple[Instruction | Group, Box]] = [(child.item, child) for child in reversed(frame.children)]

@@ -1,4 +1,4 @@
-"""Converts positions on a grid to positions in a picture.
+"""Conversion of positions on a grid to positions in a picture.
 
 Columns become as wide, and rows as high, as their contents require.
 """
@@ -40,7 +40,7 @@ def place(arrangement: Arrangement, sizes: Sequence[tuple[float, float]]) -> Pla
     if not sizes:
         return Placement([], 0.0, 0.0, {})
     rows, columns = arrangement.rows, arrangement.columns
-    position = _Stretched(columns, [width + GAP_X for width, _ in sizes])
+    position = _Stretch(columns, [width + GAP_X for width, _ in sizes])
     heights = [0.0] * (max(rows) + 1)
     for row, (_, height) in zip(rows, sizes, strict=True):
         heights[row] = max(heights[row], height)
@@ -56,7 +56,7 @@ def place(arrangement: Arrangement, sizes: Sequence[tuple[float, float]]) -> Pla
     return Placement(centers, right - left, tops[-1] - GAP_Y, routes)
 
 
-class _Stretched:
+class _Stretch:
     """A monotonic function from the grid to the picture.
 
     On the grid, the column of an item has width 1; in the picture, the column is wide enough for
@@ -74,14 +74,14 @@ class _Stretched:
         self.values = [(from_left[k] - from_right[last - k]) / 2 for k in range(last + 1)]
 
     def at(self, x: float) -> float:
-        """Returns the position of a point between items."""
+        """Returns the position in the picture of a point on the grid."""
         k = min(max(bisect_right(self.marks, x), 1), len(self.marks) - 1)
         before, after = self.marks[k - 1], self.marks[k]
         share = min(max((x - before) / (after - before), 0.0), 1.0)
         return self.values[k - 1] + share * (self.values[k] - self.values[k - 1])
 
     def center(self, x: float) -> float:
-        """Returns the position of the center of an item."""
+        """Returns the position in the picture of the center of an item."""
         return (self.at(x - 0.5) + self.at(x + 0.5)) / 2
 
 

@@ -1,4 +1,4 @@
-"""Writes pictures as PNG, rendered from SVG."""
+"""PNG pictures, rendered from SVG."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from hlotool.graph.svg import size_of_svg, svg
 __all__ = ["png"]
 
 _MAX_PIXELS = 60_000_000
-"""Image viewers fail on images with many more pixels, and rendering takes four bytes per pixel."""
+"""The maximum number of pixels.
+
+Image viewers fail on much larger images, and rendering takes four bytes per pixel.
+"""
 _ZOOM = 2
 
 
@@ -24,7 +27,7 @@ def png(picture: Picture, paint: Paint) -> bytes:
     try:
         resvg = import_module("resvg_py")
     except ImportError as error:
-        raise GraphError("the format png needs the package resvg-py: pip install 'hlotool[graph]'; svg does not need it") from error
+        raise GraphError("the format png requires the package resvg-py: pip install 'hlotool[graph]'; svg does not require it") from error
     text = svg(picture, paint)
     width, height = size_of_svg(text)
     if width * height > _MAX_PIXELS:

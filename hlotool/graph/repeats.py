@@ -1,4 +1,4 @@
-"""Divides long lists of instructions into repeated layers or, without layers, into equal parts."""
+"""Division of long lists of instructions into repeated layers or, without layers, equal parts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Hashable, Sequence
 from itertools import pairwise
 
 from hlotool.graph.groups import Group, instructions_of, is_leading, make_group
-from hlotool.graph.scopes import without_number
+from hlotool.graph.scopes import mask_numbers
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import CONTROL_FLOW
 
-__all__ = ["MAX_ITEMS", "divided"]
+__all__ = ["MAX_ITEMS", "divide"]
 
 Item = Instruction | Group
 
@@ -25,42 +25,41 @@ _MIN_LAYER_LENGTH = 6
 _MAX_LAYERS = 160
 _MAX_RUN_LENGTH = 16
 _MAX_SPLICED = 24
-_AROUND = ("before the layers", "after the layers")
+_OUTER_TITLES = ("before the layers", "after the layers")
 
 
-def divided(items: Sequence[Item]) -> list[Item]:
+def divide(items: Sequence[Item]) -> list[Item]:
     """Returns the items, divided into groups if there are too many.
 
-    Each layer begins with the same kind of instruction. The operation and shape of this instruction
-    occur at regular distances, and as often as the operations and shapes of many other
-    instructions.
+    All layers begin with instructions of the same opcode and shape. These instructions occur at
+    regular distances, and many other opcodes and shapes occur the same number of times.
     """
     given = {item for item in items if isinstance(item, Group)}
     # Instructions without operands, such as weights, are moved to just before their first users.
-    root = make_group("", "part", _next_to_users(items))
+    root = make_group("", "part", _move_next_to_users(items))
     inner: dict[Group, list[Item]] = {}
     pending = [root]
     while pending:
         group = pending.pop()
-        inner[group] = list(group.items) if len(group.items) <= MAX_ITEMS else _divided_once(group.items)
+        inner[group] = list(group.items) if len(group.items) <= MAX_ITEMS else _divide_once(group.items)
         pending += [item for item in inner[group] if isinstance(item, Group) and item not in given]
     final: dict[Group, Group] = {}
     # In reverse order, inner groups are final before the groups that contain them are built.
     for group, parts in reversed(inner.items()):
-        final[group] = make_group(group.title, group.kind, _spliced([final.get(p, p) if isinstance(p, Group) else p for p in parts]))
+        final[group] = make_group(group.title, group.kind, _splice([final.get(p, p) if isinstance(p, Group) else p for p in parts]))
     return list(final[root].items)
 
 
-def _spliced(items: list[Item]) -> list[Item]:
+def _splice(items: list[Item]) -> list[Item]:
     """Replaces small groups before and after the layers with their contents."""
     result: list[Item] = []
     for k, item in enumerate(items):
-        is_short = isinstance(item, Group) and item.title in _AROUND and len(result) + len(item.items) + len(items) - k <= _MAX_SPLICED
+        is_short = isinstance(item, Group) and item.title in _OUTER_TITLES and len(result) + len(item.items) + len(items) - k <= _MAX_SPLICED
         result += item.items if is_short and isinstance(item, Group) else [item]
     return result
 
 
-def _next_to_users(items: Sequence[Item]) -> list[Item]:
+def _move_next_to_users(items: Sequence[Item]) -> list[Item]:
     home = {x: k for k, item in enumerate(items) for x in (instructions_of(item) if isinstance(item, Group) else (item,))}
     first_use: dict[int, int] = {}
     for x, k in home.items():
@@ -73,10 +72,10 @@ def _next_to_users(items: Sequence[Item]) -> list[Item]:
     return [items[k] for k in sorted(range(len(items)), key=positions.__getitem__)]
 
 
-def _divided_once(items: Sequence[Item]) -> list[Item]:
+def _divide_once(items: Sequence[Item]) -> list[Item]:
     if any(isinstance(item, Group) for item in items):
         # The existing groups remain visible.
-        runs = _with_runs_grouped(items)
+        runs = _group_runs(items)
         if len(runs) <= MAX_ITEMS:
             return runs
     starts = _layer_starts([_signature(item) for item in items])
@@ -85,15 +84,15 @@ def _divided_once(items: Sequence[Item]) -> list[Item]:
     length = (starts[-1] - starts[0]) // (len(starts) - 1)
     end = min(len(items), starts[-1] + length)
     # Weights directly before the first instruction of a layer belong to the layer.
-    bounds = [_with_weights(items, start) for start in (*starts, end)]
+    bounds = [_first_weight(items, start) for start in (*starts, end)]
     count = len(starts)
     layers = [make_group(f"layer {k + 1} of {count}", "part", items[bounds[k] : bounds[k + 1]]) for k in range(count)]
     before, after = items[: bounds[0]], items[bounds[-1] :]
-    return [*_remainder(_AROUND[0], before), make_group(f"{count} layers", "layers", layers), *_remainder(_AROUND[1], after)]
+    return [*_remainder(_OUTER_TITLES[0], before), make_group(f"{count} layers", "layers", layers), *_remainder(_OUTER_TITLES[1], after)]
 
 
-def _with_weights(items: Sequence[Item], start: int) -> int:
-    """Returns the position of the first of the weights directly before `start`.
+def _first_weight(items: Sequence[Item], start: int) -> int:
+    """Returns the position of the first weight in the run of weights directly before `start`.
 
     Returns `start` if there are no such weights, or if `start` is the end or the position of a
     weight.
@@ -109,7 +108,7 @@ def _is_weight(item: Item) -> bool:
     return isinstance(item, Instruction) and not item.operands
 
 
-def _with_runs_grouped(items: Sequence[Item]) -> list[Item]:
+def _group_runs(items: Sequence[Item]) -> list[Item]:
     """Returns the items, with each long run of instructions between groups put into a group."""
     result: list[Item] = []
     run: list[Instruction] = []
@@ -150,7 +149,7 @@ def _parts(items: Sequence[Item]) -> list[Item]:
 
 def _signature(item: Item) -> Hashable:
     if isinstance(item, Group):
-        return without_number(item.title)
+        return mask_numbers(item.title)
     return item.opcode, item.shape.text_without_layout, len(item.operands)
 
 

@@ -1,4 +1,4 @@
-"""Groups instructions by the scopes in their metadata.
+"""Grouping of instructions by the scopes in their metadata.
 
 An instruction with `op_name="layer_3/attention/dot_general"` belongs to `attention` inside
 `layer_3`.
@@ -13,22 +13,22 @@ from hlotool.graph.groups import Group, make_group
 from hlotool.ir.model import Instruction
 from hlotool.shapes.metadata import decode_metadata
 
-__all__ = ["grouped_by_scope", "without_number"]
+__all__ = ["group_by_scope", "mask_numbers"]
 
 Scope = tuple[str, ...]
 
 _NUMBER = re.compile(r"[0-9]+")
-_FEWEST = 3
-"""Scopes with fewer instructions do not get a box of their own."""
+_MIN_SCOPE_SIZE = 3
+"""The minimum number of instructions in a scope that becomes a group."""
 _MIN_LAYERS = 3
 _MAX_SCOPE_LENGTH = 24
 """The maximum depth of scopes; instructions nested more deeply belong to the last level."""
 
 
-def grouped_by_scope(instructions: Sequence[Instruction]) -> list[Instruction | Group]:
+def group_by_scope(instructions: Sequence[Instruction]) -> list[Instruction | Group]:
     """Returns the instructions, with those of each scope in a group.
 
-    Groups whose names differ only in their numbers are layers; together, they form another group.
+    Groups whose names differ only in their numbers are layers, which are combined into one group.
     An instruction without a scope belongs to the common scope of its users, if there is one.
     """
     scopes = _scopes(instructions)
@@ -40,17 +40,17 @@ def grouped_by_scope(instructions: Sequence[Instruction]) -> list[Instruction | 
             sizes[scope[:depth]] = sizes.get(scope[:depth], 0) + 1
     for x in instructions:
         scope = scopes[x]
-        while scope and sizes[scope] < _FEWEST:
+        while scope and sizes[scope] < _MIN_SCOPE_SIZE:
             scope = scope[:-1]
         for depth in range(len(scope)):
             folders.setdefault(scope[:depth], {})[scope[: depth + 1]] = None
         folders.setdefault(scope, {})[x] = None
-    made: dict[Scope, Sequence[Instruction | Group]] = {}
+    contents: dict[Scope, Sequence[Instruction | Group]] = {}
     # Inner scopes come before the scopes that contain them.
     for scope in sorted(folders, key=len, reverse=True):
-        items = [item if isinstance(item, Instruction) else _group(item[len(scope) :], made.pop(item)) for item in folders[scope]]
-        made[scope] = _with_layers(items)
-    return _unwrapped(list(made[()]))
+        items = [item if isinstance(item, Instruction) else _group(item[len(scope) :], contents.pop(item)) for item in folders[scope]]
+        contents[scope] = _combine_layers(items)
+    return _unwrap(list(contents[()]))
 
 
 def _scopes(instructions: Sequence[Instruction]) -> dict[Instruction, Scope]:
@@ -85,14 +85,14 @@ def _common(a: Scope, b: Scope) -> Scope:
 
 
 def _group(title: Scope, items: Sequence[Instruction | Group]) -> Group:
-    """Returns the group of a scope; a scope with a single inner scope is merged with it."""
+    """Returns the group of a scope; a scope that contains only another scope is merged with it."""
     name = "/".join(title)
     if len(items) == 1 and isinstance(items[0], Group) and items[0].kind == "scope":
         return make_group(f"{name}/{items[0].title}", "scope", items[0].items)
     return make_group(name, "scope", items)
 
 
-def _unwrapped(items: list[Instruction | Group]) -> list[Instruction | Group]:
+def _unwrap(items: list[Instruction | Group]) -> list[Instruction | Group]:
     """Replaces an outer scope that contains most of the items with its contents."""
     while True:
         groups = [item for item in items if isinstance(item, Group)]
@@ -103,21 +103,21 @@ def _unwrapped(items: list[Instruction | Group]) -> list[Instruction | Group]:
         items = [*items[:k], *group.items, *items[k + 1 :]]
 
 
-def without_number(title: str) -> str:
+def mask_numbers(title: str) -> str:
     """Returns the title with each number replaced by a star.
 
-    >>> without_number("decoder_block_12/norm1")
+    >>> mask_numbers("decoder_block_12/norm1")
     'decoder_block_*/norm*'
     """
     return _NUMBER.sub("*", title)
 
 
-def _with_layers(items: Sequence[Instruction | Group]) -> Sequence[Instruction | Group]:
+def _combine_layers(items: Sequence[Instruction | Group]) -> Sequence[Instruction | Group]:
     """Returns the items; groups whose names differ only in their numbers are combined into one."""
     similar: dict[str, list[Group]] = {}
     for item in items:
         if isinstance(item, Group) and item.kind == "scope":
-            similar.setdefault(without_number(item.title), []).append(item)
+            similar.setdefault(mask_numbers(item.title), []).append(item)
     layers: dict[Group, Group] = {}
     for title, groups in similar.items():
         if "*" in title and _MIN_LAYERS <= len(groups) < len(items):

@@ -1,4 +1,4 @@
-"""Selects the instructions that a picture shows."""
+"""Selection of the instructions that a picture shows."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def select(module: Module, options: GraphOptions) -> Selection:
     """
     if options.around is not None and options.path is not None:
         raise GraphError("a picture shows either the surroundings of an instruction or a path, not both")
-    computations = _searched(module, options.computation)
+    computations = _computations(module, options.computation)
     if options.around is not None:
-        computation, x = _instruction(computations, options.around)
-        return _selection(computation, _around(computation, x, options.depth), (x,), options.select)
+        computation, x = _find_instruction(computations, options.around)
+        return _selection(computation, _neighborhood(computation, x, options.depth), (x,), options.select)
     if options.path is not None:
-        computation, first = _instruction(computations, options.path[0])
-        _, last = _instruction([computation], options.path[1])
-        return _selection(computation, _between(computation, first, last), (first, last), options.select)
+        computation, first = _find_instruction(computations, options.path[0])
+        _, last = _find_instruction([computation], options.path[1])
+        return _selection(computation, _paths(computation, first, last), (first, last), options.select)
     if options.select is None:
         return Selection(computations[0], computations[0].instructions, ())
-    computation, x = _instruction(computations, options.select)
+    computation, x = _find_instruction(computations, options.select)
     return Selection(computation, computation.instructions, (x,))
 
 
@@ -59,15 +59,15 @@ def _selection(computation: Computation, chosen: set[Instruction], named: tuple[
     Raises GraphError if the instruction to mark is not in this part.
     """
     if selected is not None:
-        _, x = _instruction([computation], selected)
+        _, x = _find_instruction([computation], selected)
         if x not in chosen:
             raise GraphError(f"'{x.name}' is not in the shown part of computation '{computation.name}'")
         named = (x,)
     return Selection(computation, [x for x in computation.instructions if x in chosen], named)
 
 
-def _searched(module: Module, name: str | None) -> list[Computation]:
-    """Returns the computation with that name; without a name, returns all, the entry first."""
+def _computations(module: Module, name: str | None) -> list[Computation]:
+    """Returns the computation with this name, or all of them, entry first, if no name is given."""
     if name is None:
         return [module.entry, *(computation for computation in module.computations if computation is not module.entry)]
     wanted = name.removeprefix("%")
@@ -77,7 +77,7 @@ def _searched(module: Module, name: str | None) -> list[Computation]:
     raise GraphError(f"module '{module.name}' has no computation '{name}'" + _hint(wanted, (c.name for c in module.computations)))
 
 
-def _instruction(computations: list[Computation], name: str) -> tuple[Computation, Instruction]:
+def _find_instruction(computations: list[Computation], name: str) -> tuple[Computation, Instruction]:
     wanted = name.removeprefix("%")
     for computation in computations:
         for x in computation.instructions:
@@ -92,22 +92,22 @@ def _hint(name: str, names: Iterable[str]) -> str:
     return f"; did you mean '{meant}'?" if meant else ""
 
 
-def _around(computation: Computation, x: Instruction, depth: int) -> set[Instruction]:
+def _neighborhood(computation: Computation, x: Instruction, depth: int) -> set[Instruction]:
     """Returns the instructions up to `depth` steps from `x`, either along operands or along users.
 
-    Operands of users and users of operands are not followed.
+    Other operands of users, and other users of operands, are not included.
     """
     found = {x}
     for neighbors in (_operands(computation), users(computation)):
-        found |= _reached(x, neighbors, depth)
+        found |= _reachable(x, neighbors, depth)
     return found
 
 
-def _between(computation: Computation, first: Instruction, last: Instruction) -> set[Instruction]:
-    found = _reached(first, users(computation), None) & _reached(last, _operands(computation), None)
+def _paths(computation: Computation, first: Instruction, last: Instruction) -> set[Instruction]:
+    found = _reachable(first, users(computation), None) & _reachable(last, _operands(computation), None)
     if found:
         return found
-    if _reached(last, users(computation), None) & _reached(first, _operands(computation), None):
+    if _reachable(last, users(computation), None) & _reachable(first, _operands(computation), None):
         raise GraphError(f"'{last.name}' does not depend on '{first.name}', but the reverse is true: give '{last.name}' first")
     raise GraphError(f"no path leads from '{first.name}' to '{last.name}': neither depends on the other")
 
@@ -116,7 +116,7 @@ def _operands(computation: Computation) -> dict[Instruction, list[Instruction]]:
     return {x: [*x.operands, *x.control_predecessors] for x in computation.instructions}
 
 
-def _reached(x: Instruction, neighbors: Mapping[Instruction, list[Instruction]], depth: int | None) -> set[Instruction]:
+def _reachable(x: Instruction, neighbors: Mapping[Instruction, list[Instruction]], depth: int | None) -> set[Instruction]:
     found, last = {x}, {x}
     while last and (depth is None or depth > 0):
         last = {other for one in last for other in neighbors.get(one, ())} - found

@@ -1,4 +1,4 @@
-"""Writes pictures as SVG without scripts or external resources."""
+"""SVG pictures without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def _box(box: Box, rectangle: Rectangle, color: str, *, is_named: bool) -> Itera
     yield f"<g><title>{_text(title)}</title>"
     if isinstance(item, Group):
         yield f'<rect {_corners(rectangle._replace(x=rectangle.x + 3, y=rectangle.y + 3))} rx="{radius}" fill="{color}" stroke="{stroke}"/>'
-    yield f'<rect {_corners(rectangle)} rx="{radius}" fill="{color}" stroke="{"#cf222e" if is_named else stroke}"{_WIDE if is_named else ""}/>'
+    yield f'<rect {_corners(rectangle)} rx="{radius}" fill="{color}" stroke="{"#cf222e" if is_named else stroke}"{_THICK if is_named else ""}/>'
     for k, line in enumerate(lines_of(box)):
         weight = ' font-weight="bold"' if k == 0 else ""
         yield f'<text x="{rectangle.x + TEXT_MARGIN:.1f}" y="{rectangle.y + (k + 1) * LINE_HEIGHT:.1f}"{weight}>{_text(line)}</text>'
     yield "</g>"
 
 
-_WIDE = ' stroke-width="3"'
+_THICK = ' stroke-width="3"'
 
 
 def _corners(rectangle: Rectangle) -> str:
@@ -88,7 +88,7 @@ def _corners(rectangle: Rectangle) -> str:
 
 
 def _edge(edge: Edge, points: list[Point]) -> str:
-    """Returns a curve through the points, vertical at each of them."""
+    """Returns a curve that passes through all points vertically."""
     (x, y), *others = points
     parts = [f"M{x:.1f},{y:.1f}"]
     for end_x, end_y in others:

@@ -38,9 +38,9 @@ Arguments = ParamSpec("Arguments")
 
 
 def _with_short_traceback(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Re-raises hlotool's errors, so that they come from this module instead of their origin.
+    """Wraps an assertion, so that hlotool's errors appear to originate in this module.
 
-    As a result, tracebacks do not show where in hlotool an error occurred.
+    As a result, their tracebacks do not contain frames of other modules of hlotool.
     """
 
     @wraps(function)
@@ -57,7 +57,7 @@ def _with_short_traceback(function: Callable[Arguments, None]) -> Callable[Argum
 def assert_same_module(actual: Module | str, expected: Module | str, *, ignore: Iterable[str] = ()) -> None:
     """Raises AssertionError with the differences if two modules differ.
 
-    A module can be given as text. `ignore` lists the kinds of differences to ignore, as for
+    Modules can also be given as text. `ignore` lists the kinds of differences to ignore, as for
     `hlotool.diff`: "names", "metadata", "layout" and so on.
 
     >>> one = "ENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }"
@@ -125,14 +125,14 @@ def _disagreement(module: Module, actual: Value, expected: Value, rtol: float | 
             return f"{name} is {_type(one)}, expected {_type(other)}"
     pairs = [(name, leaf) for name, leaf in zip(names, wanted, strict=True) if isinstance(leaf, np.ndarray)]
     wrong = next((row for row in compare_values(shape, actual, pairs, rtol, atol) if not row.agrees), None)
-    return None if wrong is None else _described(wrong)
+    return None if wrong is None else _describe(wrong)
 
 
 def _type(array: Array) -> str:
     return f"{number_type(array).element.name}[{','.join(map(str, array.shape))}]"
 
 
-def _described(row: Comparison) -> str:
+def _describe(row: Comparison) -> str:
     if row.reason:
         return f"{row.name}: {row.reason}"
     positions = "; ".join(f"{list(position.index)} is {position.ours}, expected {position.theirs}" for position in row.worst[:3])

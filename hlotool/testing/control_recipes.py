@@ -7,7 +7,7 @@ from typing import Any
 
 from hlotool.builder.op import Op
 from hlotool.shapes.shape import Shape, array_shape, tuple_shape
-from hlotool.testing.generator import ELEMENTWISE_OF_ONE, Generator, Recipes
+from hlotool.testing.generator import UNARY_METHODS, Generator, Recipes
 
 __all__ = ["CONTROL", "HOST_ITEM"]
 
@@ -37,9 +37,9 @@ def _fusion(g: Generator) -> Op:
 
 def _chain(g: Generator, shape: Shape) -> Callable[..., Op]:
     def fused(first: Op, second: Op) -> Op:
-        value = g.of_scalars(first, second)
+        value = g.combine_scalars(first, second)
         for _ in range(g.random.randint(0, 3)):
-            value = getattr(g.builder, g.choice(ELEMENTWISE_OF_ONE["float"]))(value)
+            value = getattr(g.builder, g.choice(UNARY_METHODS["float"]))(value)
             if value.shape.element_type != shape.element_type:
                 break
         return value
@@ -48,13 +48,13 @@ def _chain(g: Generator, shape: Shape) -> Callable[..., Op]:
 
 
 @_recipe()
-def _fusion_of_several(g: Generator) -> list[Op]:
+def _fusion_with_several_results(g: Generator) -> list[Op]:
     """Builds a fusion with several results."""
     x = g.array("float")
     chain = _chain(g, x.shape)
 
     def fused(first: Op, second: Op) -> Any:
-        value = g.of_scalars(first, second)
+        value = g.combine_scalars(first, second)
         return [value, chain(value, second), value][: g.choice((2, 3))]
 
     return list(g.builder.fusion([x, g.like(x)], g.choice(("kLoop", "kInput", "kOutput")), g.builder.trace(fused, x.shape, x.shape)))
@@ -70,7 +70,7 @@ def _composite(g: Generator) -> Op:
 @_recipe()
 def _asynchronous(g: Generator) -> Op:
     x = g.array()
-    start = g.builder.async_start([x], getattr(g.builder, g.choice(ELEMENTWISE_OF_ONE[g.kind(x)])))
+    start = g.builder.async_start([x], getattr(g.builder, g.choice(UNARY_METHODS[g.kind(x)])))
     return g.builder.async_done(g.builder.async_update(start) if g.chance(0.3) else start)
 
 
@@ -97,7 +97,7 @@ def _while(g: Generator) -> list[Op]:
 
 @_recipe()
 def _while_unknown(g: Generator) -> list[Op]:
-    """Builds a loop with at most four iterations; the exact number depends on a value."""
+    """Builds a loop with at most four iterations, whose number depends on a value."""
     if not g.may_nest:
         return []
     x, b = g.array(), g.builder
@@ -146,21 +146,21 @@ def _call_twice(g: Generator) -> list[Op]:
 
 
 @_recipe(1, "shared")
-def _fusion_of_equal(g: Generator) -> Op:
+def _fusion_with_equal_operands(g: Generator) -> Op:
     x = g.array("float")
     return g.builder.fusion([x, x], "kLoop", g.builder.trace(_chain(g, x.shape), x.shape, x.shape))
 
 
 @_recipe(2, "shared")
-def _loop_of_equal(g: Generator) -> list[Op]:
+def _loop_with_equal_state(g: Generator) -> list[Op]:
     """Builds a loop whose state has elements that are equal at first.
 
-    These elements may stay equal, or never change.
+    The elements may change, stay equal or become different.
     """
     if not g.may_nest:
         return []
     x, b, body = g.array(), g.builder, g.body
-    makers: list[Callable[[Op, Op], Op]] = [lambda y, z: y, lambda y, z: z, g.of_scalars, body(x.shape)]
+    makers: list[Callable[[Op, Op], Op]] = [lambda y, z: y, lambda y, z: z, g.combine_scalars, body(x.shape)]
     chosen = [g.choice(makers) for _ in range(2)]
 
     def step(k: Op, y: Op, z: Op) -> Any:
@@ -170,7 +170,7 @@ def _loop_of_equal(g: Generator) -> list[Op]:
 
 
 @_recipe(3, "shared")
-def _branches_that_agree(g: Generator) -> Op | list[Op]:
+def _conditional_with_similar_branches(g: Generator) -> Op | list[Op]:
     """Builds a conditional whose branches can be simplified.
 
     The branches are equal, return equal constants, or contain conditionals with equal branches.
@@ -185,7 +185,7 @@ def _branches_that_agree(g: Generator) -> Op | list[Op]:
     def constants(number: int) -> Callable[[Op], Any]:
         literal = literals[number if g.chance(0.6) else 0]
         same = g.chance(0.5)
-        return g.inside(lambda y: [b.constant(literal), b.constant(literals[0]), y if same else g.of_shape(y.shape)])
+        return g.wrap_body(lambda y: [b.constant(literal), b.constant(literals[0]), y if same else g.value_of_shape(y.shape)])
 
     kind = g.random.randrange(3)
     if kind == 0:
@@ -194,7 +194,7 @@ def _branches_that_agree(g: Generator) -> Op | list[Op]:
         branches = [b.trace(g.body(shape), x.shape)] * 3
     else:
         inner = g.body(shape)
-        branches = [g.inside(lambda y: b.conditional(_predicate(g), y, inner, y, inner)) for _ in range(3)]
+        branches = [g.wrap_body(lambda y: b.conditional(_predicate(g), y, inner, y, inner)) for _ in range(3)]
     if g.chance(0.5):
         return _elements(b.conditional(_predicate(g), x, branches[0], x, branches[1]))
     return _elements(b.conditional(_branch(g), branches, [x, g.choice((x, g.like(x))), x]))
@@ -205,7 +205,7 @@ def _elements(x: Op) -> Op | list[Op]:
 
 
 @_recipe(1, "shared")
-def _parameter_of_tuples(g: Generator) -> list[Op]:
+def _tuple_parameter(g: Generator) -> list[Op]:
     if g.depth:
         return []
     x = array_shape(g.element_type(), g.sizes())
@@ -239,7 +239,7 @@ def _call_unused(g: Generator) -> list[Op]:
 
 @_recipe(2, "unused")
 def _loop_unused(g: Generator) -> list[Op]:
-    """Builds a loop with state that never changes, and state that only its own update reads."""
+    """Builds a loop whose state has an element that never changes, and one that is never used."""
     if not g.may_nest:
         return []
     b = g.builder
@@ -276,7 +276,7 @@ def _branches_unused(g: Generator) -> list[Op]:
 
 @_recipe(3, "dynamic")
 def _set_size(g: Generator) -> Op:
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     axis = g.axis(x)
     limit = x.shape.dimensions[axis]
     size = g.builder.constant(g.random.randint(0, limit), "s32") if g.chance(0.5) else g.builder.and_(g.array("signed", rank=0), limit)
@@ -310,9 +310,9 @@ def _pad_to_static(g: Generator) -> list[Op]:
 
 
 @_recipe(1, "dynamic")
-def _dynamic_of_one(g: Generator) -> Op:
+def _dynamic_unary(g: Generator) -> Op:
     x = _dynamic(g)
-    result: Op = getattr(g.builder, g.choice(ELEMENTWISE_OF_ONE[g.kind(x)]))(x)
+    result: Op = getattr(g.builder, g.choice(UNARY_METHODS[g.kind(x)]))(x)
     return result
 
 
@@ -324,7 +324,7 @@ def _dynamic_reduce(g: Generator) -> Op:
 
 
 @_recipe(1, "dynamic")
-def _static_again(g: Generator) -> Op:
+def _make_static(g: Generator) -> Op:
     """Sets a dynamic dimension to its maximum size, so that the dimension is static again."""
     x = _dynamic(g)
     axis = next(axis for axis, is_dynamic in enumerate(x.shape.dynamic) if is_dynamic)

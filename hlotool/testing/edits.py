@@ -23,10 +23,10 @@ from hlotool.shapes.values import AliasPair
 
 __all__ = ["EDITS", "shuffle"]
 
-# The results and operands of opcodes with a trait in _COMPUTED may have any layout, unless a trait
-# in _LAID_OUT restricts it.
-_COMPUTED = frozenset({ACCUMULATED, ELEMENTWISE, MOVES, REDUCTION})
-_LAID_OUT = frozenset({COMMUNICATES, FORWARDS, LAYOUT_KEPT, VIEW})
+# The results and operands of opcodes with a trait in _ANY_LAYOUT may have any layout, unless a trait
+# in _FIXED_LAYOUT restricts it.
+_ANY_LAYOUT = frozenset({ACCUMULATED, ELEMENTWISE, MOVES, REDUCTION})
+_FIXED_LAYOUT = frozenset({COMMUNICATES, FORWARDS, LAYOUT_KEPT, VIEW})
 
 
 def _order_effects(module: Module, random: Random) -> None:
@@ -131,7 +131,7 @@ def _change_layouts(module: Module, random: Random) -> None:
 
 
 def _has_any_layout(x: Instruction) -> bool:
-    return not x.op.traits.isdisjoint(_COMPUTED) and x.op.traits.isdisjoint(_LAID_OUT)
+    return not x.op.traits.isdisjoint(_ANY_LAYOUT) and x.op.traits.isdisjoint(_FIXED_LAYOUT)
 
 
 def _annotate(module: Module, random: Random) -> None:

@@ -21,14 +21,14 @@ from hlotool.literals.literal import Literal, literal_from_bytes
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape, array_shape
 
-__all__ = ["ELEMENTWISE_OF_ONE", "ELEMENTWISE_OF_TWO", "TYPES", "Generator", "Recipe", "Recipes", "special_values"]
+__all__ = ["BINARY_METHODS", "TYPES", "UNARY_METHODS", "Generator", "Recipe", "Recipes", "special_values"]
 
 T = TypeVar("T")
 
 TYPES = ("f32", "s32", "pred", "bf16", "f16", "f64", "s8", "u8", "u32", "s64", "u64", "s16", "u16", "c64", "s4", "u4", "f8e4m3fn", "f8e5m2")
 """The element types of values, most frequent first."""
 _MAX_ELEMENTS = 200
-_DEEPEST = 3
+_MAX_DEPTH = 3
 
 Recipe = Callable[["Generator"], Any]
 """A function that adds instructions. Later instructions may read the value that it returns."""
@@ -38,7 +38,7 @@ class Recipes(dict[str, list[Recipe]]):
     """Recipes by feature; the recipes of the feature "" are for all modules."""
 
     def add(self, times: int = 1, feature: str = "") -> Callable[[Recipe], Recipe]:
-        """Registers a function as a recipe that is drawn `times` times as often as others."""
+        """Registers a function as a recipe that is drawn with the weight `times`."""
 
         def register(function: Recipe) -> Recipe:
             self.setdefault(feature, []).extend([function] * times)
@@ -47,7 +47,7 @@ class Recipes(dict[str, list[Recipe]]):
         return register
 
 
-ELEMENTWISE_OF_ONE = {
+UNARY_METHODS = {
     "float": "abs acos acosh asin asinh atanh cbrt ceil cos cosh erf exp expm1 floor imag is_finite log log1p logistic neg real round_nearest_afz "
     "round_nearest_even rsqrt sign sin sinh sqrt tan tanh".split(),
     "complex": "abs cos exp expm1 imag log log1p logistic neg real rsqrt sign sin sqrt tan tanh".split(),
@@ -57,7 +57,7 @@ ELEMENTWISE_OF_ONE = {
 }
 """Builder methods with one operand, by the kind of the operand's element type."""
 
-ELEMENTWISE_OF_TWO = {
+BINARY_METHODS = {
     "float": ("add", "sub", "mul", "div", "max", "min", "pow", "rem", "atan2"),
     "complex": ("add", "sub", "mul"),
     "signed": ("add", "sub", "mul", "max", "min", "and_", "or_", "xor", "div", "rem", "shift_left", "shift_right_arithmetic"),
@@ -110,25 +110,28 @@ class Generator:
         return self.random.randint(0 if self.chance(0.05) else min(1, size), size)
 
     def element_type(self, *kinds: str) -> str:
-        """Draws an element type, of these kinds if any are given; early types are more likely."""
-        of_kinds = [name for name in self.types if not kinds or ELEMENT_TYPES[name].kind in kinds]
-        if not of_kinds:
+        """Draws an element type, which has one of the kinds if any are given.
+
+        Types at the beginning of the list are more likely.
+        """
+        candidates = [name for name in self.types if not kinds or ELEMENT_TYPES[name].kind in kinds]
+        if not candidates:
             return {"float": "f32", "complex": "c64", "signed": "s32", "unsigned": "u32"}.get(kinds[0], kinds[0])
-        return of_kinds[min(int(self.random.expovariate(0.4)), len(of_kinds) - 1)]
+        return candidates[min(int(self.random.expovariate(0.4)), len(candidates) - 1)]
 
-    def array(self, *kinds: str, rank: int | None = None, least: int = 0) -> Op:
-        """Returns an existing or a new array, of one of the kinds if any are given.
+    def array(self, *kinds: str, rank: int | None = None, min_rank: int = 0) -> Op:
+        """Returns an existing or a new array, which has one of the kinds if any are given.
 
-        The array has the given rank, or a rank of at least `least`.
+        The array has the given rank or, by default, a rank of at least `min_rank`.
         """
         fitting = [
             x
             for x in self.values
-            if x.shape.is_array and (not kinds or self.kind(x) in kinds) and (x.shape.rank == rank if rank is not None else x.shape.rank >= least)
+            if x.shape.is_array and (not kinds or self.kind(x) in kinds) and (x.shape.rank == rank if rank is not None else x.shape.rank >= min_rank)
         ]
         if fitting and self.chance(0.8):
             return self.choice(fitting)
-        return self.new(self.element_type(*kinds), self.sizes(rank if rank is not None else max(least, len(self.sizes()))))
+        return self.new(self.element_type(*kinds), self.sizes(rank if rank is not None else max(min_rank, len(self.sizes()))))
 
     def new(self, element_type: str, sizes: Sequence[int]) -> Op:
         """Adds an array: a constant, an iota or, in the entry computation, often a parameter."""
@@ -174,10 +177,7 @@ class Generator:
         return self._channels
 
     def like(self, x: Op, element_type: str | None = None) -> Op:
-        """Returns an array with the same sizes as `x`.
-
-        The array also has the same element type, unless another type is given.
-        """
+        """Returns an array with the sizes of `x`, and with its element type unless one is given."""
         wanted = element_type or x.shape.element_type
         sizes = x.shape.dimensions
         if any(x.shape.dynamic):
@@ -194,17 +194,17 @@ class Generator:
         return self.builder.constant(self.random.randint(-1, limit), "s32")
 
     def keep(self, x: Op) -> Op:
-        """Adds a result, or the elements of a tuple, to the possible operands. Returns `x`."""
+        """Adds `x`, or its elements if it is a tuple, to the possible operands. Returns `x`."""
         self.values += list(x) if x.shape.is_tuple else [x]
         return x
 
     def axis(self, x: Op) -> int:
         return self.random.randrange(x.shape.rank)
 
-    def of_shape(self, shape: Shape) -> Op:
+    def value_of_shape(self, shape: Shape) -> Op:
         """Returns a value of exactly this shape."""
         if shape.is_tuple:
-            return self.builder.tuple([self.of_shape(element) for element in shape.elements])
+            return self.builder.tuple([self.value_of_shape(element) for element in shape.elements])
         fitting = [x for x in self.values if x.shape == shape]
         if fitting:
             return self.choice(fitting)
@@ -234,28 +234,28 @@ class Generator:
 
     @property
     def may_nest(self) -> bool:
-        return self.depth < _DEEPEST
+        return self.depth < _MAX_DEPTH
 
     def body(self, result: Shape | None = None) -> Callable[..., Op]:
-        """Returns a function that takes handles and follows a few random recipes.
+        """Returns a function that takes operations and follows a few random recipes.
 
         Its result has the given shape. If no shape is given, the result is one of the last values.
         """
 
-        def computed(*parameters: Op) -> Op:
+        def follow_recipes(*parameters: Op) -> Op:
             for _ in range(self.random.randint(1, 3)):
                 self.add(self.choice(self.recipes))
-            return self.of_shape(result) if result is not None else self.choice(self.values[-3:]) if self.values else self.scalar("s32")
+            return self.value_of_shape(result) if result is not None else self.choice(self.values[-3:]) if self.values else self.scalar("s32")
 
-        return self.inside(computed)
+        return self.wrap_body(follow_recipes)
 
-    def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap_body(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Wraps a function that builds a computation.
 
         At first, only the parameters of the computation are possible operands.
         """
 
-        def made(*parameters: Op) -> Any:
+        def build(*parameters: Op) -> Any:
             outer, self.values = self.values, []
             self.depth += 1
             try:
@@ -266,37 +266,38 @@ class Generator:
                 self.values = outer
                 self.depth -= 1
 
-        return made
+        return build
 
     def reducer(self, element_type: str) -> Callable[[Op, Op], Op]:
         """Returns a function that combines two numbers of a type.
 
-        It is commutative and associative (up to rounding), unless the features include "reducers".
+        The function is commutative and associative (up to rounding), unless the features include
+        "reducers".
         """
         if "reducers" in self.features and self.chance(0.6):
-            return self.choice((self.of_scalars, self.of_scalars, self._two_steps, lambda x, y: x, lambda x, y: y))
-        of_kind = {"pred": ("and_", "or_"), "float": ("add", "max", "min", "mul"), "complex": ("add", "mul")}
-        names = of_kind.get(ELEMENT_TYPES[element_type].kind, ("add", "max", "min", "and_", "or_", "xor"))
+            return self.choice((self.combine_scalars, self.combine_scalars, self._combine_twice, lambda x, y: x, lambda x, y: y))
+        methods = {"pred": ("and_", "or_"), "float": ("add", "max", "min", "mul"), "complex": ("add", "mul")}
+        names = methods.get(ELEMENT_TYPES[element_type].kind, ("add", "max", "min", "and_", "or_", "xor"))
         method: Callable[[Op, Op], Op] = getattr(self.builder, self.choice(names))
         return method
 
-    def of_scalars(self, x: Op, y: Op) -> Op:
+    def combine_scalars(self, x: Op, y: Op) -> Op:
         """Applies a random operation to two numbers of a type; the result has the same type."""
-        method = self.choice(ELEMENTWISE_OF_TWO[self.kind(x)])
+        method = self.choice(BINARY_METHODS[self.kind(x)])
         result: Op = getattr(self.builder, method)(x, y)
         return result
 
-    def _two_steps(self, x: Op, y: Op) -> Op:
+    def _combine_twice(self, x: Op, y: Op) -> Op:
         """Applies a random operation to the result of another random operation."""
-        first = self.of_scalars(x, self.choice((x, y, self.scalar(x.shape.element_type))))
-        return self.of_scalars(first, y) if self.chance(0.5) else self.of_scalars(y, first)
+        first = self.combine_scalars(x, self.choice((x, y, self.scalar(x.shape.element_type))))
+        return self.combine_scalars(first, y) if self.chance(0.5) else self.combine_scalars(y, first)
 
     # ---- instructions ---------------------------------------------------------------------------
 
     def add(self, recipe: Recipe) -> bool:
-        """Follows a recipe. Returns whether its instructions are valid.
+        """Follows a recipe, and returns whether its instructions are valid.
 
-        If they are not, the instructions added so far remain in the computation, unused.
+        If not, the instructions that the recipe has already added remain, without users.
         """
         try:
             result = recipe(self)
@@ -310,9 +311,9 @@ class Generator:
 
 @cache
 def special_values(element_type: str) -> tuple[bytes, ...]:
-    """Returns the bytes of numbers at the limits of a type.
+    """Returns the bytes of special numbers of a type.
 
-    They include zeros, ones, the smallest and the largest numbers, infinities and NaNs.
+    These include zeros, ones, the smallest and the largest numbers, infinities and NaNs.
 
     >>> [int.from_bytes(data, signed=True) for data in special_values("s4")]
     [-8, -7, -1, 0, 1, 7]

@@ -34,20 +34,20 @@ FEATURES: Mapping[str, str] = {
 
 _MAX_RESULTS = 8
 _WEIGHT = 3
-"""Weight of the recipes of a requested feature, since each feature has few recipes."""
+"""Weight of the recipes of a requested feature; each feature has only a few recipes."""
 
 
 def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, communicates: bool = False, features: Collection[str] = ()) -> Module:
     """Returns a random module that is valid for the verifier and for XLA.
 
-    The same arguments give the same module in the same version of hlotool. `size` is the
-    approximate number of instructions of the entry computation; the entry calls other computations
-    for loops, branches, reductions and so on. Operations that accept any element type use one of
-    `types`; some operations need other types. `features` lists names in FEATURES; `communicates`
+    In one version of hlotool, the same arguments always produce the same module. `size` is the
+    approximate number of instructions of the entry computation, which calls other computations for
+    loops, branches, reductions and so on. Operations that accept any element type use one of
+    `types`; some operations require other types. `features` lists names in FEATURES; `communicates`
     adds the feature "effects".
 
     `hlotool.evaluate` runs the module; loops end after a few iterations. A module with effects
-    needs a host that provides values of shape `f32[2]` for infeeds and receives, and that
+    requires a host that provides values of shape `f32[2]` for infeeds and receives, and that
     implements the custom-calls `test.effect` and `test.same`, which return their operand.
 
     Raises HlotoolError for an unknown feature.
@@ -75,7 +75,7 @@ def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, co
     for _ in range(max(1, size)):
         generator.add(generator.choice(recipes))
     values = generator.values or [generator.scalar("f32")]
-    # Values that nothing reads become results, so that there is little dead code.
+    # Unused values become results, so that there is little dead code.
     read = {operand for x in values for operand in x.instruction.operands}
     unread = [x for x in values if x.instruction not in read][-_MAX_RESULTS:] or values[-1:]
     if "unused" in wanted:
@@ -90,16 +90,16 @@ def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, co
 def modules(*, size: int = 20, types: Sequence[str] = TYPES, communicates: bool = False, features: Collection[str] = ()) -> Any:
     """Returns a Hypothesis strategy for random modules of up to the given size.
 
-    When a test fails, Hypothesis tries to find a smaller module that fails, too.
+    If a test fails, Hypothesis tries to find a smaller module for which it also fails.
 
     Raises HlotoolError if Hypothesis is not installed.
     """
     try:
         strategies = import_module("hypothesis.strategies")
     except ImportError as error:
-        raise HlotoolError(f"modules needs Hypothesis, which cannot be imported ({error}); install it: pip install hypothesis") from error
+        raise HlotoolError(f"modules() requires Hypothesis, which cannot be imported ({error}); install it: pip install hypothesis") from error
 
-    def drawn(seed: int, least: int) -> Module:
-        return random_module(seed, size=least, types=types, communicates=communicates, features=features)
+    def draw(seed: int, length: int) -> Module:
+        return random_module(seed, size=length, types=types, communicates=communicates, features=features)
 
-    return strategies.builds(drawn, strategies.integers(0, 2**32 - 1), strategies.integers(1, max(1, size)))
+    return strategies.builds(draw, strategies.integers(0, 2**32 - 1), strategies.integers(1, max(1, size)))

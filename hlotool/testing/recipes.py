@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hlotool.builder.dimension_numbers import DotDimensionNumbers, GatherDimensionNumbers, RaggedDotDimensionNumbers, ScatterDimensionNumbers
 from hlotool.builder.op import Op
 from hlotool.shapes.shape import array_shape
-from hlotool.testing.generator import ELEMENTWISE_OF_ONE, ELEMENTWISE_OF_TWO, Generator, Recipes
+from hlotool.testing.generator import BINARY_METHODS, UNARY_METHODS, Generator, Recipes
 
 __all__ = ["VALUES"]
 
@@ -27,36 +27,36 @@ _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 @_recipe(_FREQUENT)
-def _of_one(g: Generator) -> Op:
+def _unary(g: Generator) -> Op:
     x = g.array()
-    result: Op = getattr(g.builder, g.choice(ELEMENTWISE_OF_ONE[g.kind(x)]))(x)
+    result: Op = getattr(g.builder, g.choice(UNARY_METHODS[g.kind(x)]))(x)
     return result
 
 
 @_recipe(2 * _FREQUENT)
-def _of_two(g: Generator) -> Op:
+def _binary(g: Generator) -> Op:
     x = g.array()
-    result: Op = getattr(g.builder, g.choice(ELEMENTWISE_OF_TWO[g.kind(x)]))(x, g.like(x))
+    result: Op = getattr(g.builder, g.choice(BINARY_METHODS[g.kind(x)]))(x, g.like(x))
     return result
 
 
 @_recipe(_FREQUENT)
-def _of_array_and_number(g: Generator) -> Op:
-    x = g.array(least=1)
+def _binary_with_scalar(g: Generator) -> Op:
+    x = g.array(min_rank=1)
     operands = [x, g.scalar(x.shape.element_type)]
     if g.chance(0.3):
         operands.reverse()
-    result: Op = getattr(g.builder, g.choice(ELEMENTWISE_OF_TWO[g.kind(x)]))(*operands)
+    result: Op = getattr(g.builder, g.choice(BINARY_METHODS[g.kind(x)]))(*operands)
     return result
 
 
 @_recipe()
-def _in_dimension(g: Generator) -> Op:
-    """Broadcasts implicitly along a given dimension."""
-    x = g.array(least=2)
+def _binary_with_vector(g: Generator) -> Op:
+    """Builds an operation that broadcasts a vector along a given dimension."""
+    x = g.array(min_rank=2)
     axis = g.axis(x)
     vector = g.new(x.shape.element_type, [x.shape.dimensions[axis]])
-    result: Op = getattr(g.builder, g.choice(ELEMENTWISE_OF_TWO[g.kind(x)]))(x, vector, [axis])
+    result: Op = getattr(g.builder, g.choice(BINARY_METHODS[g.kind(x)]))(x, vector, [axis])
     return result
 
 
@@ -65,15 +65,15 @@ def _compare(g: Generator) -> Op:
     x = g.array()
     method = g.choice(_COMPARISONS[:2] if g.kind(x) == "complex" else _COMPARISONS)
     if g.kind(x) == "float" and g.chance(0.3):
-        operands = [_without_nans(g, x), _without_nans(g, g.like(x))]
+        operands = [_replace_nans(g, x), _replace_nans(g, g.like(x))]
         total: Op = getattr(g.builder, f"{method}_total_order")(*operands)
         return total
     result: Op = getattr(g.builder, method)(x, g.like(x))
     return result
 
 
-def _without_nans(g: Generator, x: Op) -> Op:
-    """Replaces NaNs with 1; a total order compares their bits, which the optimizer may change."""
+def _replace_nans(g: Generator, x: Op) -> Op:
+    """Replaces NaNs with 1; optimizations may change their bits, which a total order compares."""
     return g.builder.select(g.builder.eq(x, x), x, 1.0)
 
 
@@ -142,31 +142,31 @@ def _broadcast_in_dim(g: Generator) -> Op:
 
 @_recipe(2)
 def _reshape(g: Generator) -> Op:
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     return g.builder.collapse(x, range(x.shape.rank)) if g.chance(0.5) else g.builder.reshape(x, [1, *x.shape.dimensions])
 
 
 @_recipe()
 def _bitcast(g: Generator) -> Op:
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     return g.builder.bitcast(x, array_shape(x.shape.element_type, (*x.shape.dimensions, 1)))
 
 
 @_recipe(2)
 def _transpose(g: Generator) -> Op:
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     return g.builder.transpose(x, g.random.sample(range(x.shape.rank), x.shape.rank))
 
 
 @_recipe()
 def _reverse(g: Generator) -> Op:
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     return g.builder.rev(x, [g.axis(x)])
 
 
 @_recipe(2)
 def _slice(g: Generator) -> Op:
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     starts = [size - g.part(size) for size in x.shape.dimensions]
     limits = [start + g.part(size - start) for start, size in zip(starts, x.shape.dimensions, strict=True)]
     return g.builder.slice(x, starts, limits, [g.choice((1, 1, 2)) for _ in starts])
@@ -174,7 +174,7 @@ def _slice(g: Generator) -> Op:
 
 @_recipe()
 def _pad(g: Generator) -> Op:
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     return g.builder.pad(
         x, g.scalar(x.shape.element_type), [(g.choice((0, 1, -1)), g.choice((0, 2)), g.choice((0, 0, 1))) for _ in x.shape.dimensions]
     )
@@ -182,7 +182,7 @@ def _pad(g: Generator) -> Op:
 
 @_recipe(2)
 def _concatenate(g: Generator) -> Op:
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     return g.builder.concat_in_dim([x, g.like(x), x][: g.choice((1, 2, 3))], g.axis(x))
 
 
@@ -204,7 +204,7 @@ def _barrier(g: Generator) -> list[Op]:
 @_recipe()
 def _dimension_sizes(g: Generator) -> Op:
     """Sets the size of a dimension and reads it; nothing else reads the resized array."""
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     axis = g.axis(x)
     size = g.builder.constant(g.random.randint(0, x.shape.dimensions[axis]), "s32")
     return g.builder.get_dimension_size(g.builder.set_dimension_size(x, size, axis), axis)
@@ -215,7 +215,7 @@ def _dimension_sizes(g: Generator) -> Op:
 
 @_recipe(2)
 def _dot(g: Generator) -> Op:
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     axis = g.axis(x)
     y = g.new(x.shape.element_type, [x.shape.dimensions[axis], *g.sizes(g.choice((0, 1)))])
     return g.builder.dot_general(x, y, DotDimensionNumbers([axis], [0]))
@@ -253,14 +253,14 @@ def _convolution(g: Generator) -> Op:
 
 @_recipe(3)
 def _reduce(g: Generator) -> Op:
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     return g.builder.reduce(x, g.scalar(x.shape.element_type), g.reducer(x.shape.element_type), g.random.sample(range(x.shape.rank), 1))
 
 
 @_recipe()
 def _reduce_pairs(g: Generator) -> list[Op]:
     """Reduces to the largest number and its index, as argmax does."""
-    x = g.array("float", "signed", least=1)
+    x = g.array("float", "signed", min_rank=1)
     axis = g.axis(x)
     numbers = g.builder.iota(array_shape("s32", x.shape.dimensions), axis)
 
@@ -274,12 +274,12 @@ def _reduce_pairs(g: Generator) -> list[Op]:
 @_recipe(2, "reducers")
 def _reduce_several(g: Generator) -> list[Op]:
     """Builds a reduction whose results depend on each other and on the order of the elements."""
-    x = g.array("float", "signed", "unsigned", "pred", least=1)
+    x = g.array("float", "signed", "unsigned", "pred", min_rank=1)
     inputs = [x, g.like(x)]
     numbers = [g.scalar(x.shape.element_type) for _ in inputs]
 
     def combined(a: Op, b: Op, c: Op, d: Op) -> list[Op]:
-        parts = [g.of_scalars(*g.random.sample((a, b, c, d), 2)) for _ in inputs]
+        parts = [g.combine_scalars(*g.random.sample((a, b, c, d), 2)) for _ in inputs]
         return [g.choice((part, a, b, c, d)) if g.chance(0.3) else part for part in parts]
 
     return list(g.builder.reduce(inputs, numbers, combined, g.random.sample(range(x.shape.rank), 1)))
@@ -287,7 +287,7 @@ def _reduce_several(g: Generator) -> list[Op]:
 
 @_recipe()
 def _reduce_window(g: Generator) -> Op:
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     windows = [g.choice((1, 2, 3)) for _ in x.shape.dimensions]
     strides = [g.choice((1, 2)) for _ in windows]
     return g.builder.reduce_window(x, g.scalar(x.shape.element_type), g.reducer(x.shape.element_type), windows, strides, g.choice(("SAME", "VALID")))
@@ -303,7 +303,7 @@ def _select_and_scatter(g: Generator) -> Op:
 @_recipe()
 def _map(g: Generator) -> Op:
     x = g.array("float", "signed", "unsigned", "pred")
-    return g.builder.map([x, g.like(x)], g.of_scalars)
+    return g.builder.map([x, g.like(x)], g.combine_scalars)
 
 
 @_recipe()
@@ -311,7 +311,7 @@ def _scan(g: Generator) -> list[Op]:
     if "schedule" in g.features:
         # Scans must be replaced with loops before a module is scheduled.
         return []
-    x = g.array("float", "signed", least=1)
+    x = g.array("float", "signed", min_rank=1)
     axis = g.axis(x)
     carry = g.new(x.shape.element_type, [size for k, size in enumerate(x.shape.dimensions) if k != axis])
 
@@ -324,7 +324,7 @@ def _scan(g: Generator) -> list[Op]:
 
 @_recipe(2)
 def _sort(g: Generator) -> Op | list[Op]:
-    x = g.array("float", "signed", "unsigned", least=1)
+    x = g.array("float", "signed", "unsigned", min_rank=1)
     axis = g.axis(x)
     if g.chance(0.5):
         return g.builder.sort(x, dimension=axis, is_stable=True)
@@ -333,7 +333,7 @@ def _sort(g: Generator) -> Op | list[Op]:
 
 @_recipe()
 def _top_k(g: Generator) -> list[Op]:
-    x = g.array("float", "signed", least=1)
+    x = g.array("float", "signed", min_rank=1)
     return list(g.builder.top_k(x, g.part(x.shape.dimensions[-1])))
 
 
@@ -342,13 +342,13 @@ def _top_k(g: Generator) -> list[Op]:
 
 @_recipe(2)
 def _dynamic_slice(g: Generator) -> Op:
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     return g.builder.dynamic_slice(x, [g.index(size) for size in x.shape.dimensions], [g.part(size) for size in x.shape.dimensions])
 
 
 @_recipe(2)
 def _dynamic_update_slice(g: Generator) -> Op:
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     update = g.new(x.shape.element_type, [g.part(size) for size in x.shape.dimensions])
     return g.builder.dynamic_update_slice(x, update, [g.index(size) for size in x.shape.dimensions])
 
@@ -421,7 +421,7 @@ def _devices(g: Generator) -> Op:
 @_recipe()
 def _collective(g: Generator) -> Op:
     """Builds a collective on a single device."""
-    x = g.array(least=1)
+    x = g.array(min_rank=1)
     axis, b = g.axis(x), g.builder
     collectives: tuple[Callable[[], Op], ...] = (
         lambda: b.all_reduce(x, g.reducer(x.shape.element_type), [[0]]),

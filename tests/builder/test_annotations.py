@@ -125,7 +125,7 @@ def test_asynchronous_calls() -> None:
     assert list(differences(module, again)) == []
     assert again.computations[0].execution_thread == "other"
     assert hlotool.evaluate(again, [[1.0, 2.0, 3.0, 4.0]]).tolist() == [-1.0, -2.0, -3.0, -4.0]
-    with pytest.raises(hlotool.BuilderError, match="async_done: previous: expected the result of 'async-start'"):
+    with pytest.raises(hlotool.BuilderError, match="async_done: previous: expected the result of an asynchronous start"):
         hlotool.Builder("m").async_done(1.0)
 
 

@@ -1,4 +1,4 @@
-"""Broadcasting: compares every combination of ranks, sizes and broadcast_dimensions with a model.
+"""Broadcasting: all combinations of ranks, sizes and broadcast_dimensions, compared with a model.
 
 The model follows the rules of XLA's documentation.
 """
@@ -136,14 +136,14 @@ def test_values_match_numpy(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensio
 
 
 MESSAGES = [
-    ("f32[2,3]", "f32[3]", (), "f32[3] and f32[2,3] do not have equal rank: give broadcast_dimensions"),
+    ("f32[2,3]", "f32[3]", (), "f32[3] and f32[2,3] have different ranks: broadcast_dimensions must list"),
     ("f32[2,3]", "f32[3]", (), "did you mean broadcast_dimensions=[1]?"),
-    ("f32[2,3]", "f32[3]", (0,), "dimension 0 of f32[3] has size 3, but dimension 0 of f32[2,3] has 2"),
+    ("f32[2,3]", "f32[3]", (0,), "dimension 0 of f32[3] has size 3, but dimension 0 of f32[2,3] has size 2"),
     ("f32[2,2,2]", "f32[2,2]", (2, 1), "strictly increasing, got [2, 1]"),
     ("f32[2,2,2]", "f32[2,2]", (2, 2), "strictly increasing, got [2, 2]"),
-    ("f32[7,2,5]", "f32[7,2,6]", (), "not compatible: dimension 2 has the sizes 5 and 6"),
+    ("f32[7,2,5]", "f32[7,2,6]", (), "not compatible: the sizes of dimension 2 are 5 and 6"),
     ("f32[2,3]", "f32[2,3]", (1, 0), "broadcast_dimensions of two operands of rank 2 must be empty or [0, 1], got [1, 0]"),
-    ("f32[2,3]", "f32[3]", (1, 2), "an entry for each dimension of f32[3], got [1, 2]"),
+    ("f32[2,3]", "f32[3]", (1, 2), "one entry for each dimension of f32[3], got [1, 2]"),
     ("f32[2,3]", "f32[3]", (2,), "there is no dimension 2 in f32[2,3]"),
     ("f32[2,3]", "f32[]", (1,), "a scalar has no dimensions to map"),
     ("f32[2,3]", "s32[3]", (1,), "different element types: f32[2,3] and s32[2,3]"),

@@ -15,7 +15,7 @@ from steps import steps
 import hlotool
 from hlotool.builder import ConvolutionDimensionNumbers, DotDimensionNumbers, GatherDimensionNumbers
 from hlotool.builder.op import Op
-from hlotool.builder.windows import window_of
+from hlotool.builder.windows import make_window
 from hlotool.shapes.values import PaddingDimension
 
 
@@ -28,15 +28,15 @@ def run(build: Callable[..., Any], *values: Any) -> Any:
 @pytest.mark.parametrize("area", range(1, 9))
 @pytest.mark.parametrize("size", range(1, 5))
 @pytest.mark.parametrize("stride", range(1, 4))
-def test_same_padding_gives_one_position_per_stride(area: int, size: int, stride: int) -> None:
-    (window,) = window_of([area], [size], [stride], "SAME")
+def test_same_padding_has_one_position_per_stride(area: int, size: int, stride: int) -> None:
+    (window,) = make_window([area], [size], [stride], "SAME")
     padded = area + window.padding_low + window.padding_high
     assert (padded - size) // stride + 1 == -(-area // stride)
     assert window.padding_high - window.padding_low in (0, 1)
-    assert window_of([area], [size], [stride], "kSame") == (window,)
+    assert make_window([area], [size], [stride], "kSame") == (window,)
 
 
-def convolution_by_hand(x: Any, kernel: Any, stride: int, low: int, high: int, dilation: int = 1) -> Any:
+def reference_convolution(x: Any, kernel: Any, stride: int, low: int, high: int, dilation: int = 1) -> Any:
     """Computes a convolution of [batch, feature, width] with [output, feature, width]."""
     padded = np.pad(x, ((0, 0), (0, 0), (low, high)))
     span = (kernel.shape[2] - 1) * dilation + 1
@@ -61,7 +61,7 @@ CONVOLUTIONS: list[tuple[Callable[..., Op], tuple[int, ...]]] = [
 
 @pytest.mark.parametrize(("build", "expected"), CONVOLUTIONS)
 def test_convolutions(build: Callable[..., Op], expected: tuple[int, ...]) -> None:
-    np.testing.assert_allclose(run(build, X, KERNEL), convolution_by_hand(X, KERNEL, *expected))
+    np.testing.assert_allclose(run(build, X, KERNEL), reference_convolution(X, KERNEL, *expected))
 
 
 def test_products_have_the_preferred_type() -> None:
@@ -149,13 +149,16 @@ WRONG: list[tuple[Callable[[hlotool.Builder, Op], Any], str]] = [
     (lambda b, x: b.all_gather(x, 0, 3, [[0, 1]]), "shard_count: each group has 2 members, but shard_count is 3"),
     (lambda b, x: b.all_gather(x, 7, 2), "all_gather_dimension"),
     (lambda b, x: b.all_to_all(x, 4, 0, 1), "split_dimension: there is no dimension 4"),
-    (lambda b, x: b.all_to_all(x, 2, 0, 3), "split_count: dimension 2 of size 8 cannot be split into 3 parts"),
-    (lambda b, x: b.reduce_scatter(x, abs, 2, 3), "shard_count: dimension 2 of size 8 cannot be split into 3 parts"),
+    (lambda b, x: b.all_to_all(x, 2, 0, 3), "split_count: dimension 2 of size 8 cannot be split into 3 equal parts"),
+    (lambda b, x: b.reduce_scatter(x, abs, 2, 3), "shard_count: dimension 2 of size 8 cannot be split into 3 equal parts"),
     (lambda b, x: b.cross_replica_sum(x, replica_group_ids=[0, 1, 0]), "groups must have the same size, got sizes 1 and 2"),
-    (lambda b, x: b.collective_permute(x, [(0, 1)], inplace=True), "operand: expected 4 operands (input, output and the offsets in both), got 1"),
+    (
+        lambda b, x: b.collective_permute(x, [(0, 1)], inplace=True),
+        "operand: expected 4 operands (the input, the output, and the offsets into each), got 1",
+    ),
     (lambda b, x: b.collapse(x, [0, 2]), "collapse: dimensions: dimensions must be consecutive"),
     (lambda b, x: b.collapse(x, [1, 0]), "collapse: dimensions: dimensions must be consecutive"),
-    (lambda b, x: b.broadcast_in_dim(x, [1], [0]), "broadcast_dimensions: f32[1,1,8,8] needs an entry for each of its dimensions"),
+    (lambda b, x: b.broadcast_in_dim(x, [1], [0]), "broadcast_dimensions: expected one entry for each dimension of f32[1,1,8,8]"),
     (lambda b, x: b.slice(x, [0], [1, 2]), "limit_indices: expected as many entries as start_indices (1), got 2"),
     (lambda b, x: b.slice(x, [0, 0, 0, 0], [1, 1, 9, 1]), "limit 9 exceeds size 8 of dimension 2"),
     (lambda b, x: b.pad(x, 0.0, [(1,)]), "padding_config: expected (low, high) or (low, high, interior), got [1]"),
@@ -198,7 +201,7 @@ def test_mistakes(call: Callable[[hlotool.Builder, Op], Any], part: str) -> None
     assert caught.value.diagnostics[0].filename == __file__
 
 
-def built_steps(count: int) -> int:
+def building_steps(count: int) -> int:
     """Returns the number of steps that it takes to build about `count` operations.
 
     Some of the operations have new shapes.
@@ -218,6 +221,6 @@ def built_steps(count: int) -> int:
 
 
 def test_building_takes_a_few_steps_for_each_operation() -> None:
-    small, large = built_steps(300), built_steps(3000)
+    small, large = building_steps(300), building_steps(3000)
     # Most of the steps check operations with new shapes, which are a quarter of all operations.
     assert (large - small) / 2700 < 2500

@@ -111,7 +111,7 @@ def test_composite_calls_keep_their_name() -> None:
     assert hlotool.parse(text).entry.root.attributes["is_composite"] is True
 
 
-def test_variadic_reductions_give_tuples() -> None:
+def test_variadic_reductions_return_tuples() -> None:
     def largest(v: Op, i: Op, w: Op, j: Op) -> tuple[Op, Op]:
         b = v.builder
         return b.select(w > v, w, v), b.select(w > v, j, i)
@@ -128,7 +128,7 @@ def test_sort_by_the_second_operand() -> None:
     assert (keys.tolist(), values.tolist()) == ([20.0, 30.0, 10.0], [1, 2, 3])
 
 
-def test_scan_gives_outputs_and_carries() -> None:
+def test_scan_returns_outputs_and_carries() -> None:
     outputs, carry = run(lambda b, x: b.scan(x, 10.0, lambda x, c: (x + c, x + c), 0, True), np.array([1, 2, 3], np.float32))
     assert (outputs.tolist(), float(carry)) == ([16.0, 15.0, 13.0], 16.0)
 
@@ -165,7 +165,7 @@ WRONG: list[tuple[Callable[[hlotool.Builder, Op], Any], str]] = [
     (lambda b, x: (b.parameter(2, "f32[]"), b.build()), "parameter number 1 is missing"),
     (lambda b, x: (b.build(), b.add(x, x)), "'m' is finished, so nothing can be added to it"),
     (lambda b, x: (b.build(), b.build()), "'m' is already finished"),
-    (lambda b, x: x.named("f32"), "'f32' cannot be the name of an instruction"),
+    (lambda b, x: x.named("f32"), "'f32' is reserved, so it cannot be used as a name"),
     (lambda b, x: x.named("a b"), "'a b' is not a valid name"),
     (lambda b, x: b.op("y"), "there is no instruction 'y' in 'm'"),
 ]
@@ -186,7 +186,7 @@ def test_mistakes(call: Callable[[hlotool.Builder, Op], Any], part: str) -> None
     assert part in str(caught.value)
 
 
-def test_an_empty_computation_is_refused() -> None:
+def test_an_empty_computation_is_rejected() -> None:
     with pytest.raises(hlotool.BuilderError, match="'m' has no instructions"):
         hlotool.Builder("m").build()
 

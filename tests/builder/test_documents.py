@@ -1,4 +1,4 @@
-"""Builds, verifies, prints, parses back and runs the examples in XLA's documentation.
+"""The examples in XLA's documentation, which are built, verified, printed, parsed back and run.
 
 The results are compared with the documented ones. Each row of `documents.ROWS` is one example. If a
 document contradicts itself, the row follows the definition and has a note that explains the
@@ -91,7 +91,11 @@ def check_error(row: dict[str, Any]) -> None:
     b = hlotool.Builder("documents", replica_count=attributes.get("replicas", 1))
     with pytest.raises(hlotool.BuilderError) as caught:
         wrong_call(b, row, attributes)
-    words = {"dimension mismatch": "dimension 0 of s32[3] has size 3", "equal rank required": "equal rank", "incompatible shapes": "not compatible"}
+    words = {
+        "dimension mismatch": "dimension 0 of s32[3] has size 3",
+        "equal rank required": "different ranks",
+        "incompatible shapes": "not compatible",
+    }
     expected = row["expected"]["error"]
     assert words.get(expected, expected) in str(caught.value)
 
@@ -107,7 +111,7 @@ def check_legal(row: dict[str, Any]) -> None:
         b.add(x, wrong, positions)
 
 
-def gathered_ids(build: Callable[[Builder, Op], Op], replicas: int, partitions: int = 1) -> list[list[int]]:
+def gather_ids(build: Callable[[Builder, Op], Op], replicas: int, partitions: int = 1) -> list[list[int]]:
     """Returns, for each device, the ids of the devices whose values it receives."""
     b = hlotool.Builder("documents", replica_count=replicas, num_partitions=partitions)
     own = b.replica_id() * b.constant(partitions, "u32") + b.partition_id() if partitions > 1 else b.replica_id()
@@ -120,7 +124,7 @@ def check_groups(row: dict[str, Any]) -> None:
     attributes, expected = row["attributes"], row["expected"]
     if "concat_order" in expected:
         groups = attributes["replica_groups"]
-        found = gathered_ids(lambda b, own: b.all_to_all(b.broadcast(own, [3]), 0, 0, 3, groups), 6)
+        found = gather_ids(lambda b, own: b.all_to_all(b.broadcast(own, [3]), 0, 0, 3, groups), 6)
         assert {str(k): ids for k, ids in enumerate(found)} == expected["concat_order"]
     elif "replica_group_ids" in attributes:
         b = hlotool.Builder("documents", replica_count=8)
@@ -128,11 +132,11 @@ def check_groups(row: dict[str, Any]) -> None:
         assert [list(group) for group in total.instruction.attributes["replica_groups"].groups()] == expected["groups"]
     elif "groups" in expected:
         groups = attributes["replica_groups"]
-        found = gathered_ids(lambda b, own: b.all_gather(b.broadcast(own, [1]), 0, 2, groups), 4)
+        found = gather_ids(lambda b, own: b.all_gather(b.broadcast(own, [1]), 0, 2, groups), 4)
         assert sorted({tuple(ids) for ids in found}) == [tuple(group) for group in expected["groups"]]
     else:
         groups, partitions = attributes["replica_groups"], attributes["partitions"]
-        found = gathered_ids(
+        found = gather_ids(
             lambda b, own: b.all_gather(b.broadcast(own, [1]), 0, 4, groups, 1, None, attributes["use_global_device_ids"]),
             attributes["replicas"], partitions,
         )  # fmt: skip
@@ -202,7 +206,7 @@ def check_letters(row: dict[str, Any]) -> None:
     assert {rank: list(dimension_letters(int(rank))) for rank in row["expected"]} == row["expected"]
 
 
-CHECKS_OF_MODULES = {"builder": check_values, "both": check_values, "shape": check_shape}
+MODULE_CHECKS = {"builder": check_values, "both": check_values, "shape": check_shape}
 CHECKS: dict[str, Callable[[dict[str, Any]], None]] = {
     "error": check_error,
     "legal-broadcast": check_legal,
@@ -222,14 +226,14 @@ HELPERS = {
 def test_documents(row: dict[str, Any]) -> None:
     if row["op"] == "Conditional":
         check_conditional(row)
-    elif row["level"] in CHECKS_OF_MODULES:
+    elif row["level"] in MODULE_CHECKS:
         check_module(row, module_of(row))
     else:
         (HELPERS[row["op"]] if row["level"] == "helper" else CHECKS[row["level"]])(row)
 
 
 def check_module(row: dict[str, Any], module: Module) -> None:
-    (check_replicas if "per_replica_inputs" in row else CHECKS_OF_MODULES[row["level"]])(row, module)
+    (check_replicas if "per_replica_inputs" in row else MODULE_CHECKS[row["level"]])(row, module)
 
 
 # ---- samples ----------------------------------------------------------------------------------------------------------
@@ -247,7 +251,7 @@ def test_samples_are_up_to_date() -> None:
 def test_sample_matches_the_documentation(name: str) -> None:
     """Checks that a sample file is valid, formatted, and has the documented result.
 
-    Inputs that the documentation does not give are random.
+    Inputs that the documentation does not specify are random.
     """
     row, text = SAMPLES[name], (FOLDER / f"{name}.hlo").read_text(encoding="utf-8")
     module = hlotool.parse(text)
@@ -262,7 +266,7 @@ def test_sample_matches_the_documentation(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, row in SAMPLES.items() if row["level"] != "shape" and "per_replica_inputs" not in row])
 def test_inputs_of_samples_are_arguments_of_run(name: str) -> None:
-    """Checks that `hlotool run` accepts the inputs in the comments and prints the result there."""
+    """Checks that `hlotool run` accepts the inputs in the comments and prints their result."""
     path = FOLDER / f"{name}.hlo"
     lines = re.findall(r"^//   (\w+) = (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     *inputs, (last, result) = lines

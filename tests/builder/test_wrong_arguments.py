@@ -45,7 +45,7 @@ VALUES: list[Callable[[random.Random, list[Op]], Any]] = [
 ]
 # Parts of messages about wrong arguments or operands, and about values that are not known while the
 # module is being built.
-OF_PYTHON = (
+PYTHON_ERRORS = (
     "argument",
     "has no value while it is being built",
     "truth value of an array",
@@ -90,7 +90,7 @@ def test_calls_return_or_raise_builder_errors(seed: int) -> None:
         if isinstance(result, hlotool.BuilderError):
             assert result.diagnostics[0].filename == __file__
         elif isinstance(result, Exception):
-            assert any(words in str(result) for words in OF_PYTHON), (name, positional, named)
+            assert any(words in str(result) for words in PYTHON_ERRORS), (name, positional, named)
         elif isinstance(result, Op):
             ops.append(result)
     try:

@@ -52,7 +52,7 @@ def test_a_module_that_cannot_be_run():
 FAILURES = {
     "another module": f"assert_same_module({SQUARE!r}, {DOUBLE!r})",
     "other results": f"assert_runs_equal({SQUARE!r}, {DOUBLE!r})",
-    "a text that does not parse": f"assert_same_module({SQUARE!r}, {DOUBLE.replace('add', 'addd')!r})",
+    "text that does not parse": f"assert_same_module({SQUARE!r}, {DOUBLE.replace('add', 'addd')!r})",
     "wrong arguments": f"assert_runs_equal({SQUARE!r}, {DOUBLE!r}, [1.0, 2.0])",
 }
 

@@ -47,7 +47,7 @@ def _chain(x: Instruction) -> list[Instruction]:
     return chain
 
 
-SHOWN: dict[str, Callable[[Module], object]] = {
+HAS_FEATURE: dict[str, Callable[[Module], object]] = {
     "chains": lambda module: any(len(x.operands) == 1 and [y.opcode for y in _chain(x)] == [x.opcode] * 3 for x in module.all_instructions()),
     "effects": lambda module: any(x.opcode in ("outfeed", "send", "custom-call") for x in module.all_instructions()),
     "control": lambda module: any(x.control_predecessors for x in module.all_instructions()),
@@ -66,10 +66,10 @@ SHOWN: dict[str, Callable[[Module], object]] = {
 
 @pytest.mark.parametrize("feature", FEATURES)
 def test_modules_have_their_features(feature: str) -> None:
-    made = [random_module(seed, features=[feature]) for seed in range(40)]
+    with_feature = [random_module(seed, features=[feature]) for seed in range(40)]
     without = [random_module(seed) for seed in range(40)]
-    assert sum(1 for module in made if SHOWN[feature](module)) > 2 * sum(1 for module in without if SHOWN[feature](module))
-    for module in made:
+    assert sum(1 for module in with_feature if HAS_FEATURE[feature](module)) > 2 * sum(1 for module in without if HAS_FEATURE[feature](module))
+    for module in with_feature:
         text = hlotool.to_text(module)
         assert hlotool.to_text(hlotool.parse(text)) == text
         assert not [diagnostic for diagnostic in hlotool.verify(hlotool.parse(text)) if diagnostic.severity == "error"]

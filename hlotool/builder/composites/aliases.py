@@ -70,7 +70,7 @@ class AliasMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.concat_in_dim(operands, dimension)
 
     def constant_literal(self, literal: Operand) -> Op:
-        """Calls `constant` under the name in the code of all versions of XLA's documentation.
+        """Calls `constant` under the name in code examples of all versions of XLA's documentation.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

@@ -106,9 +106,9 @@ class AnnotationMethods(Emitter):
         """Replaces annotations of an operation, and returns the operation.
 
         `Op.annotated` does the same. Every annotation may be given as HLO text; frontend attributes
-        may also be given as a dictionary. None leaves an annotation unchanged. As in HLO text, an
-        annotation of an asynchronous operation also applies to the computation that it runs. Raises
-        BuilderError for text that cannot be read.
+        may also be given as a dictionary. None leaves an annotation unchanged. As in HLO text, the
+        annotations of an asynchronous operation are also copied to the root of the computation that
+        it runs. Raises BuilderError for text that cannot be read.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")

@@ -1,4 +1,4 @@
-"""Asynchronous calls, which appear in dumps according to XLA's documentation."""
+"""Asynchronous calls, which XLA's documentation describes as instructions found in dumps."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class AsyncMethods(ComputationMethods):
         array(-1., dtype=float32)
         """
         parts = self._operands(operands, "operands")
-        called = self._called(calls, [x.shape for x in parts], "calls")
+        called = self._callee(calls, [x.shape for x in parts], "calls")
         thread = self._instance(async_execution_thread, str, "async_execution_thread")
         result = tuple_shape((tuple_shape(x.shape for x in parts), called.root.shape, array_shape("u32"))) if shape is None else self._shape(shape)
         op = self._emit(_ASYNC_START, parts, {"async_execution_thread": thread, "calls": called}, result)
@@ -45,19 +45,18 @@ class AsyncMethods(ComputationMethods):
         return op
 
     def _annotate_wrapped(self, x: Instruction) -> None:
-        """Annotates the computation that an asynchronous operation runs, as XLA does.
+        """Moves the computation that an async-start runs to the thread of that operation.
 
-        The computation belongs to the thread of the start, and its root gets the annotations of the
-        operation that continues the call.
+        Also copies the annotations of the async-start to the root of the computation, as XLA does.
         """
         annotate_wrapped(self._state.module.notes, x.attributes, x.metadata_text, None)
 
     def async_update(self, previous: Operand, operands: Operands = (), shape: ShapeLike | None = None) -> Op:
         """Continues an asynchronous call, and passes more operands to it.
 
-        The operands go to the first parameters that do not have an operand yet. Unless `shape` is
-        given, the result has the shape of `previous`, extended by the new operands. Raises
-        BuilderError unless `previous` is a start or an update.
+        The new operands are passed to the first parameters that do not have an operand yet. Unless
+        `shape` is given, the result has the shape of `previous`, extended with the new operands.
+        Raises BuilderError unless `previous` is a start or an update.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -70,8 +69,8 @@ class AsyncMethods(ComputationMethods):
         x = self._operand(previous, "previous")
         parts = self._operands(operands, "operands")
         if shape is not None:
-            return self._continuation(_ASYNC_UPDATE, (x, *parts), self._shape(shape))
-        return self._continuation(_ASYNC_UPDATE, (x, *parts), _extended(x.shape, parts))
+            return self._continue(_ASYNC_UPDATE, (x, *parts), self._shape(shape))
+        return self._continue(_ASYNC_UPDATE, (x, *parts), _extended_shape(x.shape, parts))
 
     def async_done(self, previous: Operand) -> Op:
         """Waits for an asynchronous call, and returns its result.
@@ -84,16 +83,16 @@ class AsyncMethods(ComputationMethods):
         >>> hlotool.evaluate(b.build(b.async_done(start)), [])
         array([4, 6], dtype=int32)
         """
-        return self._continuation(_ASYNC_DONE, (self._operand(previous, "previous"),))
+        return self._continue(_ASYNC_DONE, (self._operand(previous, "previous"),))
 
-    def _continuation(self, op: OpDef, operands: tuple[Instruction, ...], shape: Shape | None = None) -> Op:
-        called = self._continued(operands[0], "previous")
+    def _continue(self, op: OpDef, operands: tuple[Instruction, ...], shape: Shape | None = None) -> Op:
+        called = self._continued_call(operands[0], "previous")
         result = self._emit(op, operands, {"calls": called}, shape)
         annotate_root(self._state.module.notes, called, result.instruction.attributes, result.instruction.metadata_text, None)
         return result
 
 
-def _extended(in_flight: Shape, operands: Iterable[Instruction]) -> Shape:
+def _extended_shape(in_flight: Shape, operands: Iterable[Instruction]) -> Shape:
     """Returns the shape of an asynchronous operation after an update passes more operands."""
     if not (in_flight.is_tuple and in_flight.elements):
         return in_flight

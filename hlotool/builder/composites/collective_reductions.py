@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlotool.builder.arguments import Called, Groups, Operand, Operands
-from hlotool.builder.composites.collectives import CollectiveMethods, joined
-from hlotool.builder.composites.reductions import scalars_of
+from hlotool.builder.composites.collectives import CollectiveMethods, join_shapes
+from hlotool.builder.composites.reductions import scalar_shapes
 from hlotool.builder.op import Op
 from hlotool.builder.texts import ShapeLike
 from hlotool.ir.model import Instruction
@@ -50,14 +50,14 @@ class CollectiveReductionMethods(CollectiveMethods):
             "use_global_device_ids": bool(use_global_device_ids),
             "to_apply": self._combiner(computation, parts[0]),
         }
-        shape = joined([x.shape for x in parts]) if shape_with_layout is None else self._shape(shape_with_layout, "shape_with_layout")
+        shape = join_shapes([x.shape for x in parts]) if shape_with_layout is None else self._shape(shape_with_layout, "shape_with_layout")
         return self._emit(_ALL_REDUCE, parts, attributes, shape)
 
     def cross_replica_sum(self, operand: Operands, replica_groups: Groups = (), *, replica_group_ids: Sequence[int] = ()) -> Op:
-        """Sums over the replicas of each group: an all-reduce with addition, or with `or` for pred.
+        """Sums over the replicas of each group; pred values are combined with a logical `or`.
 
-        `replica_group_ids`, the form used in 2019, contains the group number of each replica.
-        Raises BuilderError for groups of different sizes.
+        `replica_group_ids` contains the group number of each replica; XLA's documentation of 2019
+        uses this form. Raises BuilderError for groups of different sizes.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=4)
@@ -72,7 +72,7 @@ class CollectiveReductionMethods(CollectiveMethods):
         if ids:
             replica_groups = self._groups_by_id(ids)
         is_truth = parts[0].shape.element_type == "pred"
-        computation = _either if is_truth else _sum
+        computation = _or if is_truth else _sum
         return self.all_reduce([Op(self._innermost(), x) for x in parts], computation, replica_groups)
 
     def _groups_by_id(self, ids: Sequence[int]) -> list[list[int]]:
@@ -98,8 +98,8 @@ class CollectiveReductionMethods(CollectiveMethods):
     ) -> Op:
         """Combines the operands of all members of a group, and returns one part to each member.
 
-        The result is split along one dimension into `shard_count` parts, one per member. Raises
-        BuilderError unless the size of the dimension is a multiple of `shard_count`.
+        The combined array is split along `scatter_dimension` into `shard_count` parts. Raises
+        BuilderError unless the size of this dimension is a multiple of `shard_count`.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -113,7 +113,7 @@ class CollectiveReductionMethods(CollectiveMethods):
         self._check_count(count, replica_groups, "shard_count")
         for x in parts:
             size = x.shape.dimensions[dimension] if 0 <= dimension < x.shape.rank else 0
-            self._require(size % count == 0, "P010", "shard_count", f"dimension {dimension} of size {size} cannot be split into {count} parts")
+            self._require(size % count == 0, "P010", "shard_count", f"dimension {dimension} of size {size} cannot be split into {count} equal parts")
         attributes = {
             "channel_id": self._optional_integer(channel_id, "channel_id"),
             "replica_groups": self._groups(replica_groups),
@@ -122,7 +122,9 @@ class CollectiveReductionMethods(CollectiveMethods):
             "dimensions": (dimension,),
             "to_apply": self._combiner(computation, parts[0]),
         }
-        return self._emit(_REDUCE_SCATTER, parts, attributes, joined([self._rescaled(x.shape, dimension, 1, count, layout) for x in parts]))
+        return self._emit(
+            _REDUCE_SCATTER, parts, attributes, join_shapes([self._rescaled_shape(x.shape, dimension, 1, count, layout) for x in parts])
+        )
 
     def collective_reduce(
         self,
@@ -154,15 +156,15 @@ class CollectiveReductionMethods(CollectiveMethods):
             "to_apply": self._combiner(computation, parts[0]),
         }
         operands = parts if roots is None else (*parts, self._operand(roots, "roots"))
-        return self._emit(_COLLECTIVE_REDUCE, operands, attributes, joined([x.shape for x in parts]))
+        return self._emit(_COLLECTIVE_REDUCE, operands, attributes, join_shapes([x.shape for x in parts]))
 
     def _combiner(self, computation: Called, x: Instruction) -> Any:
-        return self._called(computation, scalars_of((x, x)), "computation")
+        return self._callee(computation, scalar_shapes((x, x)), "computation")
 
 
 def _sum(x: Op, y: Op) -> Op:
     return x + y
 
 
-def _either(x: Op, y: Op) -> Op:
+def _or(x: Op, y: Op) -> Op:
     return x | y

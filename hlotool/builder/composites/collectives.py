@@ -15,7 +15,7 @@ from hlotool.opdefs.table import OPS
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.shape import Shape, array_shape, tuple_shape
 
-__all__ = ["CollectiveMethods", "joined"]
+__all__ = ["CollectiveMethods", "join_shapes"]
 
 _ALL_GATHER, _ALL_TO_ALL = OPS["all-gather"], OPS["all-to-all"]
 _COLLECTIVE_BROADCAST, _COLLECTIVE_PERMUTE = OPS["collective-broadcast"], OPS["collective-permute"]
@@ -56,7 +56,7 @@ class CollectiveMethods(ConvolutionMethods):
         dimension = self._dimension(all_gather_dimension, parts[0].shape.rank, "all_gather_dimension")
         count = self._integer(shard_count, "shard_count")
         self._check_count(count, replica_groups, "shard_count")
-        results = [self._rescaled(x.shape, dimension, count, 1, layout) for x in parts]
+        results = [self._rescaled_shape(x.shape, dimension, count, 1, layout) for x in parts]
         attributes = {
             "channel_id": self._optional_integer(channel_id, "channel_id"),
             "replica_groups": self._groups(replica_groups),
@@ -64,7 +64,7 @@ class CollectiveMethods(ConvolutionMethods):
             "dimensions": (dimension,),
             "use_global_device_ids": bool(use_global_device_ids),
         }
-        return self._emit(_ALL_GATHER, parts, attributes, joined(results))
+        return self._emit(_ALL_GATHER, parts, attributes, join_shapes(results))
 
     def all_to_all(
         self,
@@ -78,8 +78,8 @@ class CollectiveMethods(ConvolutionMethods):
     ) -> Op:
         """Splits the operand into parts, sends part k to member k, and joins the received parts.
 
-        There are `split_count` parts. Raises BuilderError unless the size of `split_dimension` is a
-        multiple of `split_count`.
+        Raises BuilderError unless the size of `split_dimension` is a multiple of `split_count`, the
+        number of parts.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -96,31 +96,31 @@ class CollectiveMethods(ConvolutionMethods):
         count = self._integer(split_count, "split_count")
         self._check_count(count, replica_groups, "split_count")
         fits = sizes[split] % count == 0
-        self._require(fits, "P011", "split_count", f"dimension {split} of size {sizes[split]} cannot be split into {count} parts")
+        self._require(fits, "P011", "split_count", f"dimension {split} of size {sizes[split]} cannot be split into {count} equal parts")
         attributes = {
             "channel_id": self._optional_integer(channel_id, "channel_id"),
             "replica_groups": self._groups(replica_groups),
             "constrain_layout": layout is not None,
             "dimensions": (split,),
         }
-        exchanged = self._emit(_ALL_TO_ALL, (x,), attributes, self._rescaled(x.shape, split, 1, 1, layout))
-        return exchanged if split == concat else self._moved(exchanged.instruction, split, concat, count)
+        exchanged = self._emit(_ALL_TO_ALL, (x,), attributes, self._rescaled_shape(x.shape, split, 1, 1, layout))
+        return exchanged if split == concat else self._move_parts(exchanged.instruction, split, concat, count)
 
-    def _moved(self, x: Instruction, split: int, concat: int, count: int) -> Op:
+    def _move_parts(self, x: Instruction, split: int, concat: int, count: int) -> Op:
         """Moves the received parts from dimension `split` to dimension `concat`.
 
         This is necessary because HLO's all-to-all concatenates the parts along `split`.
         """
         sizes, kind = list(x.shape.dimensions), x.shape.element_type
-        apart = array_shape(kind, (*sizes[:split], count, sizes[split] // count, *sizes[split + 1 :]))
-        parts = self._emit(_RESHAPE, (x,), None, apart).instruction
+        split_shape = array_shape(kind, (*sizes[:split], count, sizes[split] // count, *sizes[split + 1 :]))
+        parts = self._emit(_RESHAPE, (x,), None, split_shape).instruction
         order: list[int] = []
         for k in range(len(sizes)):
             order += [split] * (k == concat) + [k + (k >= split)]
-        turned = self._emit(_TRANSPOSE, (parts,), {"dimensions": tuple(order)}, self._transposed(apart, order)).instruction
+        transposed = self._emit(_TRANSPOSE, (parts,), {"dimensions": tuple(order)}, self._transposed_shape(split_shape, order)).instruction
         sizes[split] //= count
         sizes[concat] *= count
-        return self._emit(_RESHAPE, (turned,), None, array_shape(kind, tuple(sizes)))
+        return self._emit(_RESHAPE, (transposed,), None, array_shape(kind, tuple(sizes)))
 
     def ragged_all_to_all(
         self,
@@ -133,7 +133,7 @@ class CollectiveMethods(ConvolutionMethods):
         replica_groups: Groups = (),
         channel_id: int | None = None,
     ) -> Op:
-        """Exchanges different numbers of rows between the members of a group.
+        """Exchanges different numbers of rows among the members of a group.
 
         `send_sizes[k]` rows of the input, starting at `input_offsets[k]`, are written to the output
         of member k at `output_offsets[k]`. In HLO text, the output is operand 1. Raises
@@ -180,9 +180,8 @@ class CollectiveMethods(ConvolutionMethods):
         """Sends the operand from each source to its target.
 
         Devices that are not targets get zeros. With `inplace`, there are four operands: the input,
-        the output, and the offsets into each of them, which are tuples of scalars. `slice_sizes`
-        then contains the sizes of the slices to copy. Raises BuilderError for any other number of
-        operands.
+        the output, and a tuple of scalar offsets into each of them. `slice_sizes` then contains the
+        sizes of the slices to copy. Raises BuilderError for any other number of operands.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -192,8 +191,8 @@ class CollectiveMethods(ConvolutionMethods):
         """
         operands = self._operands(operand, "operand")
         expected = 4 if inplace else 1
-        needed = "4 operands (input, output and the offsets in both)" if inplace else "1 operand"
-        self._require(len(operands) == expected, "P016", "operand", f"expected {needed}, got {len(operands)}")
+        described = "4 operands (the input, the output, and the offsets into each)" if inplace else "1 operand"
+        self._require(len(operands) == expected, "P016", "operand", f"expected {described}, got {len(operands)}")
         attributes = {
             "channel_id": self._optional_integer(channel_id, "channel_id"),
             "source_target_pairs": tuple(
@@ -202,7 +201,7 @@ class CollectiveMethods(ConvolutionMethods):
         }
         if inplace:
             attributes["slice_sizes"] = tuple([self._integers(sizes, "slice_sizes") for sizes in self._list(slice_sizes, "slice_sizes")])
-            self._require(attributes["slice_sizes"], "P016", "slice_sizes", "inplace=True needs slice_sizes")
+            self._require(attributes["slice_sizes"], "P016", "slice_sizes", "inplace=True requires slice_sizes")
         return self._emit(_COLLECTIVE_PERMUTE, operands, attributes, operands[1 if inplace else 0].shape)
 
     # ---- parts ----------------------------------------------------------------------------------
@@ -223,8 +222,8 @@ class CollectiveMethods(ConvolutionMethods):
         members = f"groups have {' and '.join(map(str, sizes))} members" if len(sizes) > 1 else f"each group has {counted(sum(sizes), 'member')}"
         self._require(not sizes or sizes == [count], "P005", argument, f"{members}, but {argument} is {count}")
 
-    def _rescaled(self, shape: Shape, dimension: int, factor: int, divisor: int, layout: Layout | None) -> Shape:
-        """Returns the shape with the size of a dimension times `factor`, divided by `divisor`.
+    def _rescaled_shape(self, shape: Shape, dimension: int, factor: int, divisor: int, layout: Layout | None) -> Shape:
+        """Returns a shape with the size of one dimension multiplied and divided.
 
         A dimension that does not exist is ignored here; the check of the instruction reports it.
         """
@@ -234,6 +233,6 @@ class CollectiveMethods(ConvolutionMethods):
         return array_shape(shape.element_type, tuple(size for size, _ in sizes), tuple(dynamic for _, dynamic in sizes), layout)
 
 
-def joined(shapes: Sequence[Shape]) -> Shape:
-    """Returns the shape of a result with one part per operand: a single shape, or a tuple."""
+def join_shapes(shapes: Sequence[Shape]) -> Shape:
+    """Returns the shape of a result with one part per operand: a tuple if there are several."""
     return shapes[0] if len(shapes) == 1 else tuple_shape(shapes)

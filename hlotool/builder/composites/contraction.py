@@ -167,13 +167,13 @@ class ContractionMethods(IndexingMethods):
                 name = f"{side}_{role}_dimensions"
                 attributes[f"{side}_{role}_dims"] = self._dimensions(fields[name], x.shape.rank, name)
         attributes |= {**(extra or {}), "operand_precision": self._precision(precision)}
-        return self._emit(op, operands, attributes, self._accumulated(op, operands, attributes, element_type))
+        return self._emit(op, operands, attributes, self._accumulated_shape(op, operands, attributes, element_type))
 
-    def _accumulated(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any], element_type: str | None) -> Shape | None:
+    def _accumulated_shape(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any], element_type: str | None) -> Shape | None:
         """Returns the inferred shape with the preferred element type; None if no type is given."""
         if element_type is None:
             return None
         if SHAPE_GUESSED in op.traits:
             # XLA's parser infers a wrong shape, because it mistakes a scale for the other operand.
-            return self._retyped(self._required(op, operands, attributes, operands[0].shape), element_type)
-        return self._retyped(self._guessed(op, operands, attributes), element_type)
+            return self._retyped_shape(self._expected_shape(op, operands, attributes, operands[0].shape), element_type)
+        return self._retyped_shape(self._inferred_shape(op, operands, attributes), element_type)

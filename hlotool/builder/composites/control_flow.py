@@ -34,7 +34,7 @@ class ControlFlowMethods(CommunicationMethods):
         array(3., dtype=float32)
         """
         parts = self._operands(operands, "operands")
-        return self._emit(_CALL, parts, {"to_apply": self._called(computation, [x.shape for x in parts], "computation")})
+        return self._emit(_CALL, parts, {"to_apply": self._callee(computation, [x.shape for x in parts], "computation")})
 
     def composite_call(self, computation: Called, operands: Operands, name: str, attributes: str | None = None, version: int | None = None) -> Op:
         """Calls a computation that implements a named operation.
@@ -55,7 +55,7 @@ class ControlFlowMethods(CommunicationMethods):
         if attributes is not None:
             values["composite.attributes"] = self._instance(attributes, str, "attributes")
         values["composite.version"] = str(self._integer(0 if version is None else version, "version"))
-        called = self._called(computation, [x.shape for x in parts], "computation")
+        called = self._callee(computation, [x.shape for x in parts], "computation")
         return self._emit(_CALL, parts, {"to_apply": called, "is_composite": True, "frontend_attributes": values})
 
     # ---- conditionals ---------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class ControlFlowMethods(CommunicationMethods):
         self._require(same, "C009", "branch_operands", expected)
         names = [f"branch_{k}" for k in range(len(operands))] if by_index else ["true_computation", "false_computation"]
         pairs = zip(computations, operands, names, strict=True)
-        called = [self._called(computation, [x.shape], name) for computation, x, name in pairs]
+        called = [self._callee(computation, [x.shape], name) for computation, x, name in pairs]
         attributes = {"branch_computations": tuple(called)} if by_index else dict(zip(names, called, strict=True))
         return self._emit(_CONDITIONAL, (chosen, *operands), attributes)
 
@@ -159,7 +159,7 @@ class ControlFlowMethods(CommunicationMethods):
             parameter.builder._require(result.keys() == set(names), "C006", name, f"expected the names {names}, got {list(result)}")
             return [result[key] for key in names]
 
-        return self._traced(value, (state.shape,), name, arrange)
+        return self._trace(value, (state.shape,), name, arrange)
 
 
 BY_PREDICATE = ("predicate", "true_operand", "true_computation", "false_operand", "false_computation")

@@ -154,8 +154,8 @@ class ConvolutionMethods(ContractionMethods):
     ) -> Op:
         """Slides the kernel rhs over the spatial dimensions of lhs, and sums products.
 
-        In this form of a convolution, all arguments are explicit. With `lhs_dilation`, it is a
-        transposed convolution; with `rhs_dilation`, an atrous one. Raises BuilderError for sizes
+        In this form of a convolution, all arguments are explicit. A convolution with `lhs_dilation`
+        is also called transposed, and one with `rhs_dilation` atrous. Raises BuilderError for sizes
         that do not fit.
 
         >>> import hlotool
@@ -170,7 +170,8 @@ class ConvolutionMethods(ContractionMethods):
         x, kernel = self._pair(lhs, rhs, ("lhs", "rhs"))
         labels = self._labels(dimension_numbers, x)
         known = max(labels.input_spatial, default=0) < x.shape.rank and max(labels.kernel_spatial, default=0) < kernel.shape.rank
-        self._require(known, "T050", "dimension_numbers", f"{labels.text} does not fit {x.shape.text_without_layout}")
+        texts = f"{x.shape.text_without_layout} and {kernel.shape.text_without_layout}"
+        self._require(known, "T050", "dimension_numbers", f"{labels.text} does not fit operands of the shapes {texts}")
         area = [x.shape.dimensions[k] for k in labels.input_spatial]
         sizes = [kernel.shape.dimensions[k] for k in labels.kernel_spatial]
         attributes = {
@@ -180,7 +181,7 @@ class ConvolutionMethods(ContractionMethods):
             "batch_group_count": self._integer(batch_group_count, "batch_group_count"),
             "operand_precision": self._precision(precision_config),
         }
-        shape = self._accumulated(_CONVOLUTION, (x, kernel), attributes, preferred_element_type)
+        shape = self._accumulated_shape(_CONVOLUTION, (x, kernel), attributes, preferred_element_type)
         return self._emit(_CONVOLUTION, (x, kernel), attributes, shape)
 
     def _labels(self, numbers: ConvolutionNumbers | None, x: Instruction) -> ConvolutionDimensions:

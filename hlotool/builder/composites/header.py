@@ -44,10 +44,10 @@ class HeaderMethods(ComputationMethods):
             try:
                 self._state.module.attributes[name] = as_module_attribute(name, text)
             except Violation as violation:
-                self._refuse(violation, name)
+                self._reject(violation, name)
 
     def set_stack_frames(self, text: str) -> None:
-        """Sets the stack frame tables, from FileNames to StackFrames, given as HLO text.
+        """Sets the stack frame tables, which are given as HLO text from FileNames to StackFrames.
 
         The metadata field `stack_frame_id` refers to these tables. Raises BuilderError for text
         that cannot be read.
@@ -55,7 +55,7 @@ class HeaderMethods(ComputationMethods):
         try:
             self._state.module.stack_tables_text = as_stack_tables(self._instance(text, str, "text"))
         except Violation as violation:
-            self._refuse(violation)
+            self._reject(violation)
 
     def finish_entry(self, root: Any = None) -> Computation:
         """Finishes the entry computation, so that other computations can follow it in the text.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from hlotool.builder.arguments import Called, Operand, Operands
-from hlotool.builder.composites.reductions import ReductionMethods, scalars_of
+from hlotool.builder.composites.reductions import ReductionMethods, scalar_shapes
 from hlotool.builder.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 from hlotool.builder.op import Op
 from hlotool.opdefs.table import OPS
@@ -76,8 +76,8 @@ class IndexingMethods(ReductionMethods):
         """
         arrays, indices = self._operands(operands, "operands"), self._operand(scatter_indices, "scatter_indices")
         changes = self._operands(updates, "updates", arrays)
-        scalars = scalars_of((*arrays, *changes))
-        combiner = self._called(update_computation, scalars, "update_computation")
+        scalars = scalar_shapes((*arrays, *changes))
+        combiner = self._callee(update_computation, scalars, "update_computation")
         attributes = self._fields(ScatterDimensionNumbers, dimension_numbers)
         attributes |= {"indices_are_sorted": bool(indices_are_sorted), "unique_indices": bool(unique_indices), "to_apply": combiner}
         return self._emit(_SCATTER, (*arrays, indices, *changes), attributes)
@@ -113,8 +113,8 @@ class IndexingMethods(ReductionMethods):
             operands, comparator = [operands, comparator], None
         parts = self._operands(operands, "operands")
         rank = parts[0].shape.rank if parts else 0
-        scalars = [shape for shape in scalars_of(parts) for _ in range(2)]
-        order = self._called(_ascending if comparator is None else comparator, scalars, "comparator")
+        scalars = [shape for shape in scalar_shapes(parts) for _ in range(2)]
+        order = self._callee(_ascending if comparator is None else comparator, scalars, "comparator")
         dimensions = (self._dimension(dimension, rank, "dimension"),)
         return self._emit(_SORT, parts, {"dimensions": dimensions, "is_stable": bool(is_stable), "to_apply": order})
 

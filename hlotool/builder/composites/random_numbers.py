@@ -15,10 +15,10 @@ _RNG, _RNG_BITS, _RNG_STATE = OPS["rng"], OPS["rng-bit-generator"], OPS["rng-get
 
 
 class RandomMethods(ControlFlowMethods):
-    """Methods for random numbers; `rng_uniform` and `rng_normal` use an unspecified generator."""
+    """Methods for random numbers; XLA does not specify the generator of uniform and normal ones."""
 
     def rng_get_and_update_state(self, delta: int) -> Op:
-        """Returns the device's 128-bit random state, and then adds `delta` to the state.
+        """Returns a 128-bit random state, and then adds `delta` to the state.
 
         This instruction appears in dumps; users should call `rng_bit_generator` instead. As on
         XLA:CPU, each instruction has its own state. Raises BuilderError for a delta that is not an

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hlotool.builder.arguments import Called, Operand, Operands
 from hlotool.builder.composites.slicing import SlicingMethods
 from hlotool.builder.op import Op
-from hlotool.builder.windows import Padding, window_of
+from hlotool.builder.windows import Padding, make_window
 from hlotool.errors import Violation
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.inference import bounds, count
@@ -15,7 +15,7 @@ from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape, array_shape
 from hlotool.shapes.values import WindowDimension
 
-__all__ = ["ReductionMethods", "scalars_of"]
+__all__ = ["ReductionMethods", "scalar_shapes"]
 
 _MAP, _REDUCE, _REDUCE_WINDOW, _SCAN = OPS["map"], OPS["reduce"], OPS["reduce-window"], OPS["scan"]
 _SELECT_AND_SCATTER = OPS["select-and-scatter"]
@@ -67,7 +67,7 @@ class ReductionMethods(SlicingMethods):
         inits = self._operands(init_values, "init_values", inputs)
         same = len(inputs) == len(inits)
         self._require(same, "S013", "init_values", f"expected {count(len(inputs), 'init value')} (one per operand), got {len(inits)}")
-        return inputs, inits, self._called(computation, [*scalars_of(inits), *scalars_of(inputs)], "computation")
+        return inputs, inits, self._callee(computation, [*scalar_shapes(inits), *scalar_shapes(inputs)], "computation")
 
     def reduce_window(
         self,
@@ -117,9 +117,9 @@ class ReductionMethods(SlicingMethods):
         if not isinstance(padding, str):
             padding = [self._integers(pair, "padding") for pair in self._list(padding, "padding")]
         try:
-            return window_of(area, self._integers(sizes, "window_dimensions"), steps, padding, bases, dilations, window_reversal)
+            return make_window(area, self._integers(sizes, "window_dimensions"), steps, padding, bases, dilations, window_reversal)
         except Violation as violation:
-            self._refuse(violation)
+            self._reject(violation)
 
     def select_and_scatter(
         self,
@@ -135,8 +135,8 @@ class ReductionMethods(SlicingMethods):
         """Scatters the values of `source` to the elements that `select` chooses in each window.
 
         `scatter` combines the value at the chosen element of the result, initially `init_value`,
-        with the value of `source` for the window. Raises BuilderError unless `source` has one value
-        per window position, or if a computation does not fit.
+        with the value of `source` for the window. Raises BuilderError if `source` does not have
+        exactly one value per window position, or if a computation does not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -148,8 +148,8 @@ class ReductionMethods(SlicingMethods):
         """
         x = self._operand(operand, "operand")
         y, init = self._operand(source, "source", x.shape), self._operand(init_value, "init_value", x.shape)
-        chooser = self._called(select, scalars_of((x, x)), "select")
-        combiner = self._called(scatter, scalars_of((init, y)), "scatter")
+        chooser = self._callee(select, scalar_shapes((x, x)), "select")
+        combiner = self._callee(scatter, scalar_shapes((init, y)), "scatter")
         window = self._window(x.shape.dimensions, window_dimensions, window_strides, padding)
         return self._emit(_SELECT_AND_SCATTER, (x, y, init), {"window": window, "select": chooser, "scatter": combiner})
 
@@ -166,9 +166,9 @@ class ReductionMethods(SlicingMethods):
         """
         inputs = self._operands(operands, "operands")
         shape = inputs[0].shape if inputs else array_shape("f32")
-        extra = [self._spread(x, shape) for x in self._operands(static_operands, "static_operands")]
+        extra = [self._broadcast_scalar(x, shape) for x in self._operands(static_operands, "static_operands")]
         numbers = range(shape.rank) if dimensions is None else self._dimensions(dimensions, shape.rank, "dimensions")
-        mapped = self._called(computation, scalars_of((*inputs, *extra)), "computation")
+        mapped = self._callee(computation, scalar_shapes((*inputs, *extra)), "computation")
         return self._emit(_MAP, (*inputs, *extra), {"dimensions": tuple(numbers), "to_apply": mapped})
 
     def scan(
@@ -176,10 +176,11 @@ class ReductionMethods(SlicingMethods):
     ) -> Op:
         """Iterates along one dimension, with carried values.
 
-        `to_apply` takes slices of the inputs and the carried values, and returns outputs and new
-        carried values. The result is a tuple of the stacked outputs and the last carried values.
-        `is_associative=True` promises that `to_apply` is associative; None means that this is not
-        known. Raises BuilderError if the computation does not fit.
+        `to_apply` takes one slice of each input and then the carried values; it returns outputs and
+        new carried values. The result is a tuple of the stacked outputs and the last carried
+        values.
+        `is_associative=True` promises that `to_apply` is associative; False and None do not. Raises
+        BuilderError if the computation does not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -189,8 +190,8 @@ class ReductionMethods(SlicingMethods):
         arrays = self._operands(inputs, "inputs")
         carries = self._operands(inits, "inits", arrays)
         dimension = self._dimension(scan_dimension, arrays[0].shape.rank if arrays else 0, "scan_dimension")
-        slices = [_without(x.shape, dimension) for x in arrays]
-        body = self._called(to_apply, [*slices, *(x.shape for x in carries)], "to_apply")
+        slices = [_remove_dimension(x.shape, dimension) for x in arrays]
+        body = self._callee(to_apply, [*slices, *(x.shape for x in carries)], "to_apply")
         attributes = {
             "dimensions": (dimension,),
             "num_carries": len(carries),
@@ -199,21 +200,21 @@ class ReductionMethods(SlicingMethods):
             "to_apply": body,
         }
         operands = (*arrays, *carries)
-        return self._emit(_SCAN, operands, attributes, self._guessed(_SCAN, operands, attributes))
+        return self._emit(_SCAN, operands, attributes, self._inferred_shape(_SCAN, operands, attributes))
 
 
-def scalars_of(operands: Sequence[Instruction]) -> list[Shape]:
-    """Returns the parameter shapes of a computation that is applied to the elements of operands.
+def scalar_shapes(operands: Sequence[Instruction]) -> list[Shape]:
+    """Returns the parameter shapes of a computation that takes single elements of the operands.
 
-    Shapes other than arrays are unchanged.
+    Shapes that are not arrays are unchanged.
 
-    >>> scalars_of([])
+    >>> scalar_shapes([])
     []
     """
     return [array_shape(x.shape.element_type) if x.shape.is_array else x.shape for x in operands]
 
 
-def _without(shape: Shape, dimension: int) -> Shape:
+def _remove_dimension(shape: Shape, dimension: int) -> Shape:
     """Returns the shape of a slice at one index of a dimension, without that dimension."""
     kept = [bound for k, bound in enumerate(bounds(shape)) if k != dimension]
     return array_shape(shape.element_type, tuple(size for size, _ in kept), tuple(dynamic for _, dynamic in kept))

@@ -61,9 +61,9 @@ class SelectionMethods(ComputationMethods):
         """Selects elements of `on_true` where `pred` is true, and of `on_false` elsewhere.
 
         A scalar `pred` selects all elements of a branch. A number given as a branch is broadcast to
-        the shape of the other branch or of `pred`; operations must have the same shape. Tuples are
-        selected element by element, because HLO's select does not take tuples. Raises BuilderError
-        for branches of different shapes.
+        the shape of the other branch, or of `pred` if both branches are numbers. Branches that are
+        operations must have the same shape, or BuilderError is raised. Tuples are selected element
+        by element, because HLO's select does not take tuples.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -76,14 +76,15 @@ class SelectionMethods(ComputationMethods):
         """
         condition, x, y = self._operand(pred, "pred"), *self._pair(on_true, on_false, ("on_true", "on_false"))
         if not isinstance(on_true, Op):
-            x = self._spread(x, y.shape if y.shape.dimensions else condition.shape)
+            x = self._broadcast_scalar(x, y.shape if y.shape.dimensions else condition.shape)
         if not isinstance(on_false, Op):
-            y = self._spread(y, x.shape)
+            y = self._broadcast_scalar(y, x.shape)
         if not (x.shape.is_tuple and y.shape.is_tuple):
             return self._emit(_SELECT, (condition, x, y))
         same = len(x.shape.elements) == len(y.shape.elements) and not any(element.is_tuple for element in x.shape.elements)
         texts = f"{x.shape.text_without_layout} and {y.shape.text_without_layout}"
-        self._require(same, "T014", "on_false", f"tuples must have the same arrays as elements, got {texts}", "use conditional")
+        message = f"tuple branches must have the same number of elements, and each element must be an array; got {texts}"
+        self._require(same, "T014", "on_false", message, "use conditional to choose between other values")
         parts = []
         for k in range(len(x.shape.elements)):
             elements = [self._emit(_ELEMENT, (whole,), {"index": k}).instruction for whole in (x, y)]
@@ -91,7 +92,7 @@ class SelectionMethods(ComputationMethods):
         return self._emit(_TUPLE, tuple(parts))
 
     def _pair(self, first: Any, second: Any, names: tuple[str, str]) -> tuple[Instruction, Instruction]:
-        """Returns the instructions of two operands; a number gets the type of the other operand."""
+        """Returns the instructions of two operands; numbers take the type of the other operand."""
         if isinstance(second, Op) and not isinstance(first, Op):
             y = self._operand(second, names[1])
             return self._operand(first, names[0], y.shape), y
@@ -124,7 +125,7 @@ class SelectionMethods(ComputationMethods):
         array([ -1,   1, 127], dtype=int8)
         """
         x = self._operand(operand, "operand")
-        return self._emit(_CONVERT, (x,), None, self._retyped(x.shape, new_element_type))
+        return self._emit(_CONVERT, (x,), None, self._retyped_shape(x.shape, new_element_type))
 
     def bitcast_convert_type(self, operand: Operand, new_element_type: str) -> Op:
         """Reinterprets the bits as elements of another type.
@@ -141,9 +142,9 @@ class SelectionMethods(ComputationMethods):
         ((1, 2), (1,))
         """
         x = self._operand(operand, "operand")
-        # The verifier finds the dimensions that follow from the type.
-        target = self._retyped(x.shape, new_element_type)
-        return self._emit(_BITCAST_CONVERT, (x,), None, self._required(_BITCAST_CONVERT, (x,), {}, target))
+        # The verifier derives the dimensions from the type.
+        target = self._retyped_shape(x.shape, new_element_type)
+        return self._emit(_BITCAST_CONVERT, (x,), None, self._expected_shape(_BITCAST_CONVERT, (x,), {}, target))
 
     def stochastic_convert(self, operand: Operand, random: Operand, new_element_type: str) -> Op:
         """Converts floats to a narrower type, rounding up or down at random.
@@ -158,11 +159,11 @@ class SelectionMethods(ComputationMethods):
         array([2, 1], dtype=int8)
         """
         x, bits = self._operand(operand, "operand"), self._operand(random, "random")
-        return self._emit(_STOCHASTIC, (x, bits), None, self._retyped(x.shape, new_element_type))
+        return self._emit(_STOCHASTIC, (x, bits), None, self._retyped_shape(x.shape, new_element_type))
 
-    def _retyped(self, shape: Shape, element_type: str) -> Shape:
+    def _retyped_shape(self, shape: Shape, element_type: str) -> Shape:
         """Returns an array shape with the same dimensions and another element type."""
         known = isinstance(element_type, str) and element_type in ELEMENT_TYPES and array_shape(element_type).is_array
-        self._require(known, "S036", "new_element_type", f"'{element_type}' is not an element type", 'give one such as "f32", "s32" or "pred"')
+        self._require(known, "S036", "new_element_type", f"'{element_type}' is not an element type", 'use a type such as "f32", "s32" or "pred"')
         self._require(shape.is_array, "T099", "operand", f"expected an array, got {shape.text_without_layout}")
         return array_shape(element_type, shape.dimensions, shape.dynamic)

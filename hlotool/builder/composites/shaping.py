@@ -1,4 +1,4 @@
-"""Methods that repeat or rearrange elements, or create arrays of numbers."""
+"""Methods that repeat or rearrange elements, build tuples and iotas, or access dimension sizes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from hlotool.builder.arguments import Operand, Operands
-from hlotool.builder.broadcasting import in_dimensions
+from hlotool.builder.broadcasting import broadcast_in_dimensions
 from hlotool.builder.composites.selection import SelectionMethods
 from hlotool.builder.op import Op
 from hlotool.builder.texts import ShapeLike
@@ -24,7 +24,7 @@ _GET_SIZE, _SET_SIZE = OPS["get-dimension-size"], OPS["set-dimension-size"]
 
 
 class ShapingMethods(SelectionMethods):
-    """Methods that repeat or rearrange elements, or create arrays of numbers."""
+    """Methods that repeat or rearrange elements, build tuples and iotas, or access sizes."""
 
     def broadcast(self, operand: Operand, broadcast_sizes: Sequence[int]) -> Op:
         """Repeats the operand along new leading dimensions of the given sizes.
@@ -48,8 +48,8 @@ class ShapingMethods(SelectionMethods):
         """Broadcasts the operand to an array with the sizes `out_dim_size`.
 
         Dimension k of the operand becomes dimension `broadcast_dimensions[k]` of the result; a
-        dimension of size 1 is repeated. Raises BuilderError for sizes that do not fit, and unless
-        the dimensions are strictly increasing.
+        dimension of size 1 is repeated. Raises BuilderError if the sizes do not fit, or if the
+        dimensions are not strictly increasing.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -60,18 +60,19 @@ class ShapingMethods(SelectionMethods):
         x, sizes = self._operand(operand, "operand"), self._integers(out_dim_size, "out_dim_size")
         positions = self._dimensions(broadcast_dimensions, len(sizes), "broadcast_dimensions")
         try:
-            shape, kept = in_dimensions(x.shape, sizes, positions)
+            shape, kept = broadcast_in_dimensions(x.shape, sizes, positions)
         except Violation as violation:
-            self._refuse(violation)
-        return Op(self._innermost(), self._repeated(x, kept, [positions[k] for k in kept], shape))
+            self._reject(violation)
+        return Op(self._innermost(), self._repeat(x, kept, [positions[k] for k in kept], shape))
 
-    # ---- the same elements in other dimensions --------------------------------------------------
+    # ---- rearranging elements -------------------------------------------------------------------
 
     def reshape(self, operand: Operand, dimensions: Sequence[int] | None = None, new_sizes: Sequence[int] | None = None) -> Op:
         """Arranges the elements in row-major order in an array with the sizes `dimensions`.
 
-        In the older form, which also has `new_sizes`, the operand is transposed by `dimensions` and
-        then reshaped to `new_sizes`. Raises BuilderError if the number of elements changes.
+        In an older form, which also has `new_sizes`, `dimensions` is a permutation: the operand is
+        transposed by it and then reshaped to `new_sizes`. Raises BuilderError if the number of
+        elements changes.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -135,8 +136,8 @@ class ShapingMethods(SelectionMethods):
     def dynamic_reshape(self, operand: Operand, dim_sizes: Operands, new_size_bounds: Sequence[int], dims_are_dynamic: Sequence[bool]) -> Op:
         """Arranges the elements in an array whose dimensions have the given bounds.
 
-        `dim_sizes` contains the actual sizes, which are s32 scalars. Raises BuilderError if the
-        bounds give a different number of elements than the operand has.
+        `dim_sizes` contains the actual sizes as s32 scalars. Raises BuilderError unless the product
+        of the bounds is the number of elements of the operand.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -167,9 +168,9 @@ class ShapingMethods(SelectionMethods):
         """
         x = self._operand(operand, "operand")
         order = self._dimensions(permutation, x.shape.rank, "permutation")
-        return self._emit(_TRANSPOSE, (x,), {"dimensions": order}, self._transposed(x.shape, order))
+        return self._emit(_TRANSPOSE, (x,), {"dimensions": order}, self._transposed_shape(x.shape, order))
 
-    def _transposed(self, shape: Shape, order: Sequence[int]) -> Shape | None:
+    def _transposed_shape(self, shape: Shape, order: Sequence[int]) -> Shape | None:
         """Returns the transposed shape in row-major order, as XLA's builder does.
 
         Returns None for a wrong order, which inference reports.
@@ -206,9 +207,9 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_TUPLE, self._operands(elements, "elements"))
 
     def iota(self, shape: ShapeLike, iota_dimension: int = 0) -> Op:
-        """Creates an array that contains the index of each element along one dimension.
+        """Creates an array in which each element is its own index along one dimension.
 
-        `iota("s32", 5)`, with a type and a size, is the form used in 2019. Raises BuilderError for
+        The form `iota("s32", 5)`, with a type and a size, is from 2019. Raises BuilderError for
         scalars and for pred arrays.
 
         >>> import hlotool

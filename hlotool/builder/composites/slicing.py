@@ -7,7 +7,7 @@ from typing import Any
 
 from hlotool.builder.arguments import Operand, Operands
 from hlotool.builder.composites.shaping import ShapingMethods
-from hlotool.builder.indexing import Part, part_of
+from hlotool.builder.indexing import Part, select_part
 from hlotool.builder.op import Op
 from hlotool.errors import Violation
 from hlotool.opdefs.table import OPS
@@ -55,9 +55,9 @@ class SlicingMethods(ShapingMethods):
         """
         x = self._operand(operand, "operand")
         try:
-            part: Part = part_of(x.shape, index)
+            part: Part = select_part(x.shape, index)
         except Violation as violation:
-            self._refuse(violation, "index")
+            self._reject(violation, "index")
         if part.ranges is not None:
             x = self._emit(_SLICE, (x,), {"slice": part.ranges}).instruction
         if part.dimensions is not None:

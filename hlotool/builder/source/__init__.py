@@ -1,1 +1,1 @@
-"""Writes a module as Python code: calls to `hlotool.Builder` that rebuild it."""
+"""Python code for modules: calls to `hlotool.Builder` that rebuild a module."""

@@ -1,9 +1,9 @@
 """Candidates for the builder method call that rebuilds an instruction.
 
-The arguments come from the instruction's operands, attributes and shape, and the parameters come
-from the signature of the method. Most parameters have the name of an operand or attribute of the
-opcode; the tables here contain the other parameters. The calls need not be correct, because each
-call is tried before it is written.
+The arguments are taken from the instruction's operands, attributes and shape; the parameters are
+taken from the signature of the method. Most parameters have the same name as an operand or
+attribute of the opcode; the tables in this file list the others. The calls need not be correct,
+because each call is tried before it is written.
 """
 
 from __future__ import annotations
@@ -47,27 +47,27 @@ def _signature(method: str) -> tuple[_Parameter, ...]:
     return tuple([_Parameter(p.name, p.default, p.kind is p.KEYWORD_ONLY, p.annotation == "int") for p in parameters])
 
 
-def _named(names: Sequence[str]) -> tuple[_Parameter, ...]:
+def _make_parameters(names: Sequence[str]) -> tuple[_Parameter, ...]:
     return tuple([_Parameter(name, inspect.Parameter.empty, False, False) for name in names])
 
 
 _SIGNATURES: Memo[str, tuple[_Parameter, ...]] = Memo(_signature)
-_CONDITIONAL_FORMS = {False: _named(BY_INDEX), True: _named(BY_PREDICATE)}
+_CONDITIONAL_FORMS = {False: _make_parameters(BY_INDEX), True: _make_parameters(BY_PREDICATE)}
 
 
 # ---- values that several methods take ----------------------------------------------------------
 
 
 def _slots(numbers: Sequence[int]) -> Any:
-    """Returns operands as a list, or a single operand by itself."""
+    """Returns slots for operands: a list, or a single slot if there is one operand."""
     return Slot(numbers[0]) if len(numbers) == 1 else [Slot(k) for k in numbers]
 
 
-def _all(x: Instruction) -> list[Slot]:
+def _all_operands(x: Instruction) -> list[Slot]:
     return [Slot(k) for k in range(len(x.operands))]
 
 
-def _from(first: int) -> Source:
+def _operands_from(first: int) -> Source:
     return lambda x: [Slot(k) for k in range(first, len(x.operands))]
 
 
@@ -75,8 +75,11 @@ def _slot(number: int) -> Source:
     return lambda x: Slot(number)
 
 
-def _half(second: int) -> Source:
-    """Returns a source for one half of the operands, such as the initial values of a reduction."""
+def _operand_half(second: int) -> Source:
+    """Returns a source for the first half (0) or the second half (1) of the operands.
+
+    The halves of a reduction's operands are its inputs and its initial values.
+    """
 
     def half(x: Instruction) -> Any:
         count = len(x.operands) // 2
@@ -85,11 +88,11 @@ def _half(second: int) -> Source:
     return half
 
 
-def _thirds(x: Instruction) -> int:
+def _array_count(x: Instruction) -> int:
     return (len(x.operands) - 1) // 2
 
 
-def _carries(x: Instruction) -> int:
+def _input_count(x: Instruction) -> int:
     return len(x.operands) - int(x.attributes["num_carries"])
 
 
@@ -98,15 +101,15 @@ def _window(field: str) -> Source:
 
     The source returns `_ABSENT` if all values are the default.
     """
-    return lambda x: _unless([getattr(row, field) for row in x.attributes.get("window", ())], 1 if field != "window_reversal" else False)
+    return lambda x: _unless_default([getattr(row, field) for row in x.attributes.get("window", ())], 1 if field != "window_reversal" else False)
 
 
-def _unless(values: list[Any], default: Any) -> Any:
+def _unless_default(values: list[Any], default: Any) -> Any:
     return _ABSENT if all(value == default for value in values) else values
 
 
 def _numbers(kind: type[Record], x: Instruction) -> Record:
-    """Returns dimension numbers whose fields are named like the attributes."""
+    """Returns dimension numbers whose fields have the names of attributes."""
     return kind(**{name: x.attributes[name] for name in kind._fields if name in x.attributes})
 
 
@@ -151,8 +154,8 @@ def _group_size(x: Instruction) -> int:
     return groups.device_count // max(groups.group_count, 1)
 
 
-def _reduced(x: Instruction) -> int:
-    """Returns the number of operands that a collective-reduce combines: all except `roots`."""
+def _reduced_count(x: Instruction) -> int:
+    """Returns the number of operands that a collective-reduce combines, which excludes `roots`."""
     return len(x.operands) - bool(x.attributes.get("has_dynamic_root"))
 
 
@@ -199,8 +202,8 @@ def _or_none(value: Any) -> Any:
     return None if value is _ABSENT else value
 
 
-_EVERYWHERE: dict[str, Source] = {
-    "operands": _all,
+_ALL_METHODS: dict[str, Source] = {
+    "operands": _all_operands,
     "operand": lambda x: _slots(range(len(x.operands))),
     "shape": lambda x: shape_text(x.shape),
     "new_element_type": lambda x: x.shape.element_type,
@@ -210,13 +213,13 @@ _EVERYWHERE: dict[str, Source] = {
     "handle": lambda x: x.attributes.get("channel_id", _ABSENT),
     "shard_count": _shards,
     "context": _slot(0),
-    # The operands of an instruction already have the same shape.
+    # The operands of an existing instruction already have the same shape.
     "broadcast_dimensions": lambda x: _ABSENT,
 }
 """Arguments by name, for all methods."""
 
 _BY_OPCODE: dict[str, dict[str, Source]] = {
-    "after-all": {"tokens": _all},
+    "after-all": {"tokens": _all_operands},
     "async-update": {"operands": lambda x: _slots(range(1, len(x.operands)))},
     "all-reduce": {"shape_with_layout": lambda x: shape_text(x.shape) if x.attributes.get("constrain_layout") else _ABSENT},
     "all-to-all": {"concat_dimension": lambda x: x.attributes["dimensions"][0], "split_count": _group_size},
@@ -227,13 +230,13 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
     },
     "call": {"name": _composite("name"), "attributes": _composite("attributes"), "version": _composite_version},
     "collective-permute": {"inplace": lambda x: len(x.operands) > 1},
-    "collective-reduce": {"operand": lambda x: _slots(range(_reduced(x))), "roots": _roots},
+    "collective-reduce": {"operand": lambda x: _slots(range(_reduced_count(x))), "roots": _roots},
     "compare": {"broadcast_dimensions": lambda x: []},
     "conditional": {
         **dict.fromkeys(("predicate", "branch_index"), _slot(0)),
         "true_operand": _slot(1),
         "false_operand": _slot(2),
-        "branch_operands": _from(1),
+        "branch_operands": _operands_from(1),
     },
     "convolution": {**_WINDOW, "dimension_numbers": lambda x: attribute_value("DimLabels", x.attributes["dim_labels"])},
     "custom-call": {
@@ -241,18 +244,18 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
         "has_side_effect": lambda x: x.attributes.get("custom_call_has_side_effect", _ABSENT),
         "opaque": _opaque,
         "attributes": _other_custom_call_attributes,
-        # The layout is always written, because a layout that is not written is not required.
+        # The layout is always written, because a missing layout would mean that none is required.
         "shape": lambda x: x.shape.text,
     },
     "dot": {"dimension_numbers": _dot_numbers},
     "dynamic-reshape": {
         "operand": _slot(0),
-        "dim_sizes": _from(1),
+        "dim_sizes": _operands_from(1),
         "new_size_bounds": lambda x: list(x.shape.dimensions),
         "dims_are_dynamic": lambda x: list(x.shape.dynamic) or [False] * x.shape.rank,
     },
-    "dynamic-slice": {"operand": _slot(0), "start_indices": _from(1)},
-    "dynamic-update-slice": {"operand": _slot(0), "update": _slot(1), "start_indices": _from(2)},
+    "dynamic-slice": {"operand": _slot(0), "start_indices": _operands_from(1)},
+    "dynamic-update-slice": {"operand": _slot(0), "update": _slot(1), "start_indices": _operands_from(2)},
     "gather": {"dimension_numbers": lambda x: _numbers(GatherDimensionNumbers, x)},
     "infeed": {"shape": lambda x: shape_text(x.shape.elements[0]), "config": lambda x: x.attributes.get("infeed_config", _ABSENT)},
     "outfeed": {"shape_with_layout": lambda x: shape_text(x.attributes["outfeed_shape"])},
@@ -262,33 +265,33 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
     },
     "ragged-dot": {"dimension_numbers": _ragged_numbers},
     "recv": {"shape": lambda x: shape_text(x.shape.elements[0])},
-    "reduce": {"operands": _half(0), "init_values": _half(1)},
-    "reduce-window": {**_WINDOW, "operands": _half(0), "init_values": _half(1)},
-    # Only the older form has both arguments; `dimensions` alone contains the result's sizes.
+    "reduce": {"operands": _operand_half(0), "init_values": _operand_half(1)},
+    "reduce-window": {**_WINDOW, "operands": _operand_half(0), "init_values": _operand_half(1)},
+    # Only the older form has both arguments. Without `new_sizes`, `dimensions` lists the new sizes.
     "reshape": {"dimensions": lambda x: list(x.shape.dimensions), "new_sizes": lambda x: _ABSENT},
     "rng": {name: _slot(k) for names in (("a", "b"), ("mu", "sigma")) for k, name in enumerate(names)},
     "rng-bit-generator": {"initial_state": _slot(0), "shape": lambda x: shape_text(x.shape.elements[1])},
     "scaled-dot": {"dimension_number": _dot_numbers},
     "scan": {
-        "inputs": lambda x: _slots(range(_carries(x))),
-        "inits": lambda x: _slots(range(_carries(x), len(x.operands))),
+        "inputs": lambda x: _slots(range(_input_count(x))),
+        "inits": lambda x: _slots(range(_input_count(x), len(x.operands))),
     },
     "scatter": {
-        "operands": lambda x: _slots(range(_thirds(x))),
-        "scatter_indices": lambda x: Slot(_thirds(x)),
-        "updates": lambda x: _slots(range(_thirds(x) + 1, len(x.operands))),
+        "operands": lambda x: _slots(range(_array_count(x))),
+        "scatter_indices": lambda x: Slot(_array_count(x)),
+        "updates": lambda x: _slots(range(_array_count(x) + 1, len(x.operands))),
         "dimension_numbers": lambda x: _numbers(ScatterDimensionNumbers, x),
     },
     "select-and-scatter": _WINDOW,
     "slice": {
         "start_indices": lambda x: [row.start for row in x.attributes["slice"]],
         "limit_indices": lambda x: [row.limit for row in x.attributes["slice"]],
-        "strides": lambda x: _unless([row.stride for row in x.attributes["slice"]], 1),
+        "strides": lambda x: _unless_default([row.stride for row in x.attributes["slice"]], 1),
     },
     "sort": {"operands": lambda x: _slots(range(len(x.operands)))},
-    "tuple": {"elements": _all},
+    "tuple": {"elements": _all_operands},
 }
-"""Arguments that differ from the operand or attribute of the same name, by opcode and name."""
+"""Arguments by opcode and name; they take precedence over operands and attributes of this name."""
 
 _METHODS: dict[str, Callable[[Instruction], tuple[str, ...]]] = {
     "broadcast": lambda x: ("broadcast",) * (x.operands[0].shape.rank == 0) + ("broadcast_in_dim",),
@@ -301,10 +304,10 @@ _METHODS: dict[str, Callable[[Instruction], tuple[str, ...]]] = {
     "rng": lambda x: (x.attributes["distribution"],),
     "send": lambda x: ("send_start",),
 }
-"""Methods by opcode, if there are several or the usual method adds several instructions."""
+"""Candidate methods by opcode, for opcodes whose default method may not fit."""
 
-_ONLY_IF_NEEDED: dict[str, Source] = {"preferred_element_type": lambda x: x.shape.element_type}
-"""Optional arguments: a call is first tried without them."""
+_OPTIONAL: dict[str, Source] = {"preferred_element_type": lambda x: x.shape.element_type}
+"""Optional arguments: each call is first tried without them."""
 
 
 # ---- calls -------------------------------------------------------------------------------------
@@ -317,7 +320,7 @@ def natural_calls(x: Instruction) -> Iterator[Call]:
         if not hasattr(Builder, method):
             continue
         parameters = _CONDITIONAL_FORMS["true_computation" in x.attributes] if x.op.name == "conditional" else _SIGNATURES[method]
-        for more in ((), *[(name,) for name in _ONLY_IF_NEEDED if any(p.name == name for p in parameters)]):
+        for more in ((), *[(name,) for name in _OPTIONAL if any(p.name == name for p in parameters)]):
             try:
                 arguments = _arguments(x, method, parameters, more)
             except (KeyError, IndexError, AttributeError):
@@ -328,12 +331,12 @@ def natural_calls(x: Instruction) -> Iterator[Call]:
 
 
 def _arguments(x: Instruction, method: str, parameters: Sequence[_Parameter], more: Sequence[str]) -> tuple[Argument, ...] | None:
-    """Returns the arguments of a call, or None if a required value is not known."""
+    """Returns the arguments of a call, or None if the value of a required argument is unknown."""
     arguments: list[Argument] = []
     by_name = False
     for parameter in parameters:
         name = parameter.name
-        value = _ONLY_IF_NEEDED[name](x) if name in more else _value(x, method, parameter)
+        value = _OPTIONAL[name](x) if name in more else _value(x, method, parameter)
         if value is _ABSENT or value == parameter.default or (isinstance(value, list) and tuple(value) == parameter.default):
             if parameter.default is inspect.Parameter.empty:
                 return None
@@ -344,7 +347,7 @@ def _arguments(x: Instruction, method: str, parameters: Sequence[_Parameter], mo
 
 
 def _value(x: Instruction, method: str, parameter: _Parameter) -> Any:
-    """Returns the value of an argument, or `_ABSENT` if it is not known or is the default."""
+    """Returns the value of an argument, or `_ABSENT` if it is unknown or the default."""
     op, name = x.op, parameter.name
     source = _BY_OPCODE.get(op.name, {}).get(name)
     if source is not None:
@@ -353,8 +356,8 @@ def _value(x: Instruction, method: str, parameter: _Parameter) -> Any:
     for word in known:
         if word in op.operands:
             return Slot(op.operands.index(word))
-    if name in _EVERYWHERE:
-        return _EVERYWHERE[name](x)
+    if name in _ALL_METHODS:
+        return _ALL_METHODS[name](x)
     for word in known:
         spec = op.attributes.get(word)
         if spec is not None:
@@ -366,7 +369,7 @@ def _value(x: Instruction, method: str, parameter: _Parameter) -> Any:
 
 
 def generic_attributes(x: Instruction, *, as_stored: bool = False) -> dict[str, Any]:
-    """Returns the opcode's own attributes of `x`, in the form that `Builder.instruction` takes."""
+    """Returns the opcode-specific attributes of `x` in a form that `Builder.instruction` takes."""
     own = {name: value for name, value in x.attributes.items() if name in x.op.attributes and value is not None}
     return own if as_stored else {name: attribute_value(x.op.attributes[name].kind, value) for name, value in own.items()}
 
@@ -377,11 +380,12 @@ def generic_calls(x: Instruction) -> Iterator[Call]:
     The first call is checked; the second is not. The third is not checked either, and takes the
     attributes as stored, because the text of some attributes cannot be read back.
     """
-    # The builder finds the start's computation, unless the start is in another computation.
+    # For updates and dones, the builder finds the attribute `calls` by itself, unless the start is
+    # in another computation.
     continued = continues(x) and producer(x.operands[0], {}) is not None
     for check, as_stored in ((True, False), (False, False), (False, True)):
         attributes = {name: value for name, value in generic_attributes(x, as_stored=as_stored).items() if not (continued and name == "calls")}
-        arguments: list[Argument] = [("", x.op.name), ("", _all(x)), ("", x.shape.text)]
+        arguments: list[Argument] = [("", x.op.name), ("", _all_operands(x)), ("", x.shape.text)]
         if attributes:
             arguments.append(("", attributes))
         if not check:

@@ -1,4 +1,4 @@
-"""Derives names of Python variables from HLO names."""
+"""Names of Python variables, derived from HLO names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hlotool.ir.names import NameTable
 
 __all__ = ["Identifiers"]
 
-_OTHER = re.compile(r"[^A-Za-z0-9_]")
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
 _RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins)})
 
 
@@ -31,7 +31,7 @@ class Identifiers:
 
     def take(self, name: str) -> str:
         """Returns a free variable name for an HLO name."""
-        word = _OTHER.sub("_", name)
+        word = _ILLEGAL.sub("_", name)
         if not word[:1].isalpha():
             # Names that begin with underscores have special meanings in Python.
             word = f"v{word}"
@@ -40,5 +40,5 @@ class Identifiers:
         free = self._names.take(word)
         if free == word:
             return free
-        # The name now ends in a number, so it may already be the variable for another HLO name.
+        # The free name contains a dot before its number, so it is not an identifier yet.
         return self.take(free)

@@ -1,4 +1,4 @@
-"""Writes the statements that build instructions."""
+"""Python statements that build instructions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hlotool.builder.source.arguments import generic_calls, natural_calls
 from hlotool.builder.source.calls import Call
 from hlotool.builder.source.literals import constant_arguments
 from hlotool.builder.source.trial import ANNOTATIONS, Trial
-from hlotool.builder.source.values import CodeWriter, attribute_value, filled, shape_text
+from hlotool.builder.source.values import CodeWriter, attribute_value, fill_marks, shape_text
 from hlotool.builder.texts import as_attribute
 from hlotool.errors import HlotoolError, Violation
 from hlotool.ir.model import Instruction
@@ -22,7 +22,7 @@ from hlotool.shapes.strings import unquote
 __all__ = ["InstructionCode", "used_instructions"]
 
 Step = tuple[str, tuple[str, ...]]
-"""A method and the code of its arguments, in which marks stand for operands."""
+"""A method name and the code of the arguments, in which marks stand for operands."""
 
 
 class _Form(Record):
@@ -34,7 +34,7 @@ class _Form(Record):
 
 
 class InstructionCode:
-    """The calls that build the instructions of a module, found once per kind of instruction."""
+    """The code for the instructions of a module, computed once per kind of instruction."""
 
     def __init__(self, trial: Trial, writer: CodeWriter) -> None:
         self._trial = trial
@@ -44,7 +44,7 @@ class InstructionCode:
     def steps(self, x: Instruction, name: str | None, variables: Mapping[Instruction, str]) -> list[Step]:
         """Returns the calls that build an instruction, in order.
 
-        `name` is None if the builder chooses the right name by itself.
+        `name` is None if the builder chooses the right name by default.
         """
         if x.op.name == "parameter":
             call, name = self._parameter(x, name), None
@@ -53,7 +53,7 @@ class InstructionCode:
             form = _Form((".constant", self._arguments(Call("", constant_arguments(x.immediate)))), (), self._annotations(x, None))
         else:
             form = self._form(x)
-        steps = [(form.call[0], tuple([filled(code, x.operands, variables) for code in form.call[1]]))]
+        steps = [(form.call[0], tuple([fill_marks(code, x.operands, variables) for code in form.call[1]]))]
         if name is not None:
             steps.append((".named", (self._writer.code(name),)))
         steps += form.layout
@@ -69,16 +69,16 @@ class InstructionCode:
         key = (x.op, id(x.attributes), x.backend_config, id(x.shape), *[id(operand.shape) for operand in x.operands])
         form = self._forms.get(key)
         if form is None:
-            form = self._forms[key] = self._found(x)
+            form = self._forms[key] = self._find_form(x)
         return form
 
-    def _found(self, x: Instruction) -> _Form:
+    def _find_form(self, x: Instruction) -> _Form:
         for call in chain(natural_calls(x), generic_calls(x)):
-            made = self._trial.made(call, x)
-            if made is not None:
-                layout = () if made.shape == x.shape else ((".with_layout", (self._writer.code(x.shape.text),)),)
-                return _Form((f".{call.method}", self._arguments(call)), layout, self._annotations(x, made))
-        raise HlotoolError(f"builders cannot create '{x.name}', {x.op.name} with the result {x.shape.text}")
+            built = self._trial.build(call, x)
+            if built is not None:
+                layout = () if built.shape == x.shape else ((".with_layout", (self._writer.code(x.shape.text),)),)
+                return _Form((f".{call.method}", self._arguments(call)), layout, self._annotations(x, built))
+        raise HlotoolError(f"builders cannot create '{x.name}': no call builds a '{x.op.name}' with the result {x.shape.text}")
 
     def _arguments(self, call: Call) -> tuple[str, ...]:
         return tuple([f"{name}={self._writer.code(value)}" if name else self._writer.code(value) for name, value in call.arguments])
@@ -92,21 +92,25 @@ class InstructionCode:
             arguments.append(("parameter_replication", list(replication)))
         return ".parameter", self._arguments(Call("parameter", tuple(arguments)))
 
-    def _annotations(self, x: Instruction, made: Instruction | None) -> tuple[str, ...]:
-        """Returns the arguments of `annotated`, except for annotations that `made` already has."""
-        own = {} if made is None else made.attributes
+    def _annotations(self, x: Instruction, built: Instruction | None) -> tuple[str, ...]:
+        """Returns the arguments of `annotated`, except for annotations that `built` already has."""
+        own = {} if built is None else built.attributes
         parts = []
         for name in ANNOTATIONS:
             value = x.attributes.get(name)
             if value is not None and value != own.get(name):
                 parts.append(f"{name}={self._writer.code(_annotation_value(name, value, x.shape.text))}")
-        if x.backend_config is not None and (made is None or made.backend_config is None):
+        if x.backend_config is not None and (built is None or built.backend_config is None):
             parts.append(f"backend_config={self._writer.code(configuration_value(x.backend_config))}")
         return tuple(parts)
 
 
 def _annotation_value(name: str, value: Any, shape: str) -> Any:
-    """Returns an annotation as `annotate` takes it: HLO text, unless that cannot be read back."""
+    """Returns an annotation in a form that `annotate` accepts.
+
+    The form is HLO text, or the value itself for dictionaries and for text that cannot be read
+    back.
+    """
     if isinstance(value, dict):
         return value
     text = attribute_value(COMMON_ATTRIBUTES[name].kind, value)
@@ -117,7 +121,7 @@ def _annotation_value(name: str, value: Any, shape: str) -> Any:
 
 
 def configuration_value(text: str) -> str:
-    """Returns the value of a backend configuration, given its canonical text.
+    """Returns the value of a backend configuration, given its text: strings are unquoted.
 
     >>> configuration_value('{"a":1}'), configuration_value('"a b"')
     ('{"a":1}', 'a b')

@@ -1,4 +1,4 @@
-"""Converts literals to arguments of `Builder.constant`: numbers, HLO text or bytes."""
+"""Conversion of literals to arguments of `Builder.constant`: numbers, HLO text or bytes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["constant_arguments"]
 _MAX_NUMBERS = 64
 _MAX_DIMENSIONS = 8
 _MAX_TEXT_LENGTH = 400
-# The element types that Python numbers get by default.
-_PLAIN_TYPES = frozenset({"pred", "s32", "f32", "c64"})
+# The default element types of Python numbers.
+_DEFAULT_TYPES = frozenset({"pred", "s32", "f32", "c64"})
 _WORDS = {"true": True, "false": False}
 
 
 def constant_arguments(literal: Literal) -> tuple[Argument, ...]:
-    """Returns arguments for `Builder.constant` that give an equal literal with the same text.
+    """Returns arguments for which `Builder.constant` creates an equal literal with the same text.
 
     >>> from hlotool.shapes.shape import Shape, array_shape
     >>> constant_arguments(Literal(array_shape("s8", (2,)), "{1, 2}"))
@@ -39,11 +39,11 @@ def constant_arguments(literal: Literal) -> tuple[Argument, ...]:
     for arguments in _candidates(literal, text):
         value, named = arguments[0][1], dict(arguments[1:])
         try:
-            made = shaped_literal(value, literal.shape) if "shape" in named else as_literal(value, named.get(""))
+            created = shaped_literal(value, literal.shape) if "shape" in named else as_literal(value, named.get(""))
         except Violation:
             continue
         # Different complex values may have the same text.
-        if literal_text(made) == text and made == literal:
+        if literal_text(created) == text and created == literal:
             return arguments
     return ("", text), ("shape", shape_text(literal.shape))
 
@@ -57,7 +57,7 @@ def _candidates(literal: Literal, text: str) -> Iterator[tuple[Argument, ...]]:
         if numbers is not None:
             if shape != array_shape(shape.element_type, shape.dimensions):
                 yield ("", numbers), ("shape", shape_text(shape))
-            if shape.element_type in _PLAIN_TYPES:
+            if shape.element_type in _DEFAULT_TYPES:
                 yield (("", numbers),)
             yield ("", numbers), ("", shape.element_type)
     if len(text) > _MAX_TEXT_LENGTH:
@@ -65,7 +65,7 @@ def _candidates(literal: Literal, text: str) -> Iterator[tuple[Argument, ...]]:
 
 
 def _numbers(shape: Shape, text: str) -> Any:
-    """Returns an array's numbers as a nested list, or None if Python cannot read one of them."""
+    """Returns the numbers of an array as a nested list, or None if they have no such form."""
     kind, sizes = kind_of(shape.element_type), shape.dimensions
     try:
         values: list[Any] = [_number(token, kind) for token in element_tokens(text)]

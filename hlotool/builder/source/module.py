@@ -1,4 +1,4 @@
-"""Writes modules as Python code."""
+"""A writer of modules as Python code."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from hlotool.verifier.engine import verify
 __all__ = ["to_python"]
 
 _INDENT = "    "
-# Names that the generated code itself uses.
-_OWN_NAMES = ("b", "c", "hlotool", "module", "b64decode")
-_NUMBERS_OF_PROGRAMS = ("replica_count", "num_partitions")
+# Names with a fixed meaning in the generated code.
+_FIXED_NAMES = ("b", "c", "hlotool", "module", "b64decode")
+_DEVICE_COUNTS = ("replica_count", "num_partitions")
 _ENTRY_LAYOUT = "entry_computation_layout"
 
 
 def to_python(module: Module) -> str:
     """Returns the module as Python code: calls to `hlotool.Builder` that rebuild it as `module`.
 
-    The code is meant to be read and edited, for example as a test or for a bug report: each
-    instruction is built by the method named after its operation, unless only `Builder.instruction`
-    can build exactly this instruction. With all print options, the rebuilt module prints the same
-    text as the original. Names and strings of the module appear only as strings in the code, so
-    running the code does nothing but build a module. A module that the verifier rejects is built
-    without checks.
+    The code is meant to be read and edited, for example in a test or a bug report. Each instruction
+    is built by the method named after its operation, unless only `Builder.instruction` can build
+    the instruction exactly. With all print options, the rebuilt module prints the same text as the
+    original. Names and strings of the module appear in the code only as string literals or as safe
+    variable names, so running the code only builds a module. If the verifier rejects the module,
+    the code builds it without checks.
 
-    Raises HlotoolError for modules that strict parsing cannot produce: those with unknown opcodes
-    or attributes, which `strict=False` accepts, and those that use an instruction or a computation
-    before its definition.
+    Raises HlotoolError for modules with unknown opcodes or attributes, which only parsing with
+    `strict=False` accepts, and for modules that use an instruction or a computation before its
+    definition.
 
     >>> from hlotool.text.parse.parser import parse
     >>> print(to_python(parse("ENTRY main { x = f32[4] parameter(0) ROOT y = f32[4] negate(x), sharding={replicated} }")), end="")
@@ -75,11 +75,11 @@ class _ModuleCode:
         self._instructions = InstructionCode(self._trial, self._writer)
         self._unique_names = _has_unique_names(module)
         self._names = NameTable()
-        identifiers = Identifiers((*_OWN_NAMES, *RECORD_NAMES))
+        identifiers = Identifiers((*_FIXED_NAMES, *RECORD_NAMES))
         called = {c for x in module.all_instructions() for c in x.called}
-        # Only called computations need a variable.
+        # Only computations that are called are assigned to variables.
         self._writer.computations.update({c: "b" if c is module.entry else identifiers.take(c.name) for c in module.computations if c in called})
-        self._reserved = (*_OWN_NAMES, *RECORD_NAMES, *self._writer.computations.values())
+        self._reserved = (*_FIXED_NAMES, *RECORD_NAMES, *self._writer.computations.values())
 
     def text(self) -> str:
         module = self._module
@@ -95,10 +95,10 @@ class _ModuleCode:
 
     def _imports(self) -> list[str]:
         """Returns the imports of the code, with the standard library first."""
-        homes: dict[str, list[str]] = {}
-        for name, home in sorted(self._writer.imports.items()):
-            homes.setdefault(home, []).append(name)
-        lines = [f"from {home} import {', '.join(names)}" for home, names in sorted(homes.items())]
+        modules: dict[str, list[str]] = {}
+        for name, module in sorted(self._writer.imports.items()):
+            modules.setdefault(module, []).append(name)
+        lines = [f"from {module} import {', '.join(names)}" for module, names in sorted(modules.items())]
         own = [line for line in lines if line.startswith("from hlotool")]
         return [*(f"{line}\n" for line in lines if line not in own), "import hlotool", *own]
 
@@ -109,7 +109,7 @@ class _ModuleCode:
         arguments = [code(module.name)]
         if module.entry.name != module.name:
             arguments.append(f"entry={code(module.entry.name)}")
-        arguments += [f"{name}={code(module.attributes[name])}" for name in _NUMBERS_OF_PROGRAMS if module.attributes.get(name, 1) != 1]
+        arguments += [f"{name}={code(module.attributes[name])}" for name in _DEVICE_COUNTS if module.attributes.get(name, 1) != 1]
         arguments.append("source_lines=False")
         if not self._unique_names:
             arguments.append("unique_names=False")
@@ -129,14 +129,12 @@ class _ModuleCode:
         """Returns the header attributes that are not arguments of the builder."""
         module = self._module
         header = {
-            name: _header_value(name, module.attributes.get(name), text)
-            for name, text in header_attributes(module)
-            if name not in _NUMBERS_OF_PROGRAMS
+            name: _header_value(name, module.attributes.get(name), text) for name, text in header_attributes(module) if name not in _DEVICE_COUNTS
         }
-        # The builder itself writes the usual entry layout.
+        # The builder adds the default entry layout.
         entry = module.entry.program_shape
-        usual = CODECS[MODULE_ATTRIBUTES[_ENTRY_LAYOUT].kind].write(entry, WriteStyle())
-        if module.attributes.get(_ENTRY_LAYOUT) == entry or header.get(_ENTRY_LAYOUT) == usual:
+        default = CODECS[MODULE_ATTRIBUTES[_ENTRY_LAYOUT].kind].write(entry, WriteStyle())
+        if module.attributes.get(_ENTRY_LAYOUT) == entry or header.get(_ENTRY_LAYOUT) == default:
             header.pop(_ENTRY_LAYOUT, None)
         return header
 
@@ -165,7 +163,7 @@ class _ModuleCode:
                 variables[x] = identifiers.take(x.name)
                 start = f"{variables[x]} = {builder}"
             written = root if x is computation.root else x
-            lines.append(chain_lines(start, self._instructions.steps(written, _taken(names, x), variables), indent))
+            lines.append(chain_lines(start, self._instructions.steps(written, _reserve_name(names, x), variables), indent))
             if x.control_predecessors:
                 lines.append(f"{indent}{builder}.after({variables[x]}, [{', '.join([variables[p] for p in x.control_predecessors])}])")
         if is_entry:
@@ -178,7 +176,10 @@ class _ModuleCode:
 
 
 def _header_value(name: str, value: Any, text: str) -> Any:
-    """Returns an attribute as `set_header` takes it: HLO text, unless that cannot be read back."""
+    """Returns an attribute in a form that `set_header` accepts.
+
+    The form is HLO text, or the value itself for booleans and for text that cannot be read back.
+    """
     if isinstance(value, bool):
         return value
     with suppress(Violation):
@@ -190,15 +191,18 @@ def _header_value(name: str, value: Any, text: str) -> Any:
 def _is_valid(module: Module, trial: Trial) -> bool:
     """Returns whether the verifier accepts the rebuilt module.
 
-    The check leaves out the source, because its comments may suppress findings.
+    The source text is left out of the check, because its comments may suppress findings.
     """
     built = copy(module)
     built.source, built.diagnostics = None, []
     return not any(diagnostic.severity == "error" for diagnostic in verify(built, trial.modes))
 
 
-def _taken(names: NameTable, x: Instruction) -> str | None:
-    """Reserves an instruction's name; returns it, or None if a builder would choose it anyway."""
+def _reserve_name(names: NameTable, x: Instruction) -> str | None:
+    """Reserves the name of an instruction.
+
+    Returns the name, or None if a builder would choose it by default.
+    """
     automatic = names.take(x.op.name)
     if automatic == x.name:
         return None

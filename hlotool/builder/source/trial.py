@@ -1,7 +1,4 @@
-"""Tries calls to builder methods on the operands of an instruction.
-
-A trial shows whether a call builds exactly that instruction.
-"""
+"""Trial calls to builder methods, which show whether a call rebuilds an instruction."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from hlotool.builder.builder import Builder
 from hlotool.builder.emitter import is_default
 from hlotool.builder.op import Op
 from hlotool.builder.source.calls import Call
-from hlotool.builder.source.values import resolved
+from hlotool.builder.source.values import fill_slots
 from hlotool.errors import BuilderError
 from hlotool.ir.model import Instruction, Module
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
@@ -19,20 +16,20 @@ from hlotool.opdefs.common import COMMON_ATTRIBUTES
 __all__ = ["ANNOTATIONS", "Trial"]
 
 ANNOTATIONS = tuple(name for name in COMMON_ATTRIBUTES if name not in ("parameter_replication", "control-predecessors", "metadata", "backend_config"))
-"""The attributes that `Builder.annotate` sets."""
+"""The attributes that `Builder.annotate` sets, except for metadata and `backend_config`."""
 
 
 class _TrialBuilder(Builder):
     """A builder that does not annotate the computations that its instructions call."""
 
     def _annotate_wrapped(self, x: Instruction) -> None:
-        """Does nothing, because the computation belongs to the module being written."""
+        """Does nothing, because the computation belongs to the module that is being written."""
 
 
 class Trial:
-    """A builder for trials: it builds instructions like those of a module, and discards them.
+    """A builder that builds copies of a module's instructions on trial, and does not keep them.
 
-    The trial instructions use the operands and the called computations of that module.
+    The trial instructions use the operands and the called computations of the module.
     """
 
     def __init__(self, module: Module) -> None:
@@ -40,10 +37,11 @@ class Trial:
         self._builder._state.computations.update(dict.fromkeys(module.computations))
         self.modes = self._builder._state.modes
 
-    def made(self, call: Call, x: Instruction) -> Instruction | None:
+    def build(self, call: Call, x: Instruction) -> Instruction | None:
         """Returns the instruction that a call builds from the operands of `x`.
 
-        Returns None if the instruction differs from `x` in more than name, layout and annotations.
+        Returns None if the call fails, or if the instruction differs from `x` in more than its
+        name, layout and annotations.
         """
         builder = self._builder
 
@@ -51,38 +49,38 @@ class Trial:
             return Op(builder, x.operands[number])
 
         try:
-            arguments = [resolved(value, operand) for value in call.positional]
-            named = {name: resolved(value, operand) for name, value in call.named.items()}
+            arguments = [fill_slots(value, operand) for value in call.positional]
+            named = {name: fill_slots(value, operand) for name, value in call.named.items()}
             result: Any = getattr(builder, call.method)(*arguments, **named)
         except (BuilderError, IndexError):
-            # The call is wrong for `x`, or the method takes more operands than `x` has.
+            # The arguments are wrong, or the method takes more operands than `x` has.
             return None
         finally:
             instructions = list(builder._instructions)
             builder._instructions.clear()
         if not isinstance(result, Op) or instructions != [result.instruction]:
             return None
-        return result.instruction if _is_like(result.instruction, x) else None
+        return result.instruction if _matches(result.instruction, x) else None
 
 
-def _is_like(made: Instruction, x: Instruction) -> bool:
+def _matches(built: Instruction, x: Instruction) -> bool:
     return (
-        made.op is x.op
-        and made.operands == tuple(x.operands)
-        and (made.shape == x.shape or made.shape.text_without_layout == x.shape.text_without_layout)
-        and _own_attributes(made) == _own_attributes(x)
-        and all(name in x.attributes for name in ANNOTATIONS if name in made.attributes)
-        and (made.backend_config is None or made.backend_config == x.backend_config)
+        built.op is x.op
+        and built.operands == tuple(x.operands)
+        and (built.shape == x.shape or built.shape.text_without_layout == x.shape.text_without_layout)
+        and _own_attributes(built) == _own_attributes(x)
+        and all(name in x.attributes for name in ANNOTATIONS if name in built.attributes)
+        and (built.backend_config is None or built.backend_config == x.backend_config)
     )
 
 
 def _own_attributes(x: Instruction) -> dict[str, Any]:
-    """Returns the opcode's own attributes that are neither defaults nor derived from the result."""
+    """Returns the opcode-specific attributes, except for defaults and those that are derived."""
     op, operands = x.op, tuple([operand.shape for operand in x.operands])
     own: dict[str, Any] = {}
     for name, spec in op.attributes.items():
         value = x.attributes.get(name)
-        # Empty groups and dimensions count as defaults, although they are always written.
+        # Empty groups and dimensions count as defaults, although the printer always writes them.
         is_empty = spec.default == () and not value
         if not (is_empty or value == spec.default or name in op.derived or is_default(op, name, value, operands)):
             own[name] = value

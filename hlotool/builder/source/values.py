@@ -1,4 +1,4 @@
-"""Writes arguments as Python code: numbers, strings, lists, records, operands and computations."""
+"""Python code for arguments: numbers, strings, lists, records, operands and computations."""
 
 from __future__ import annotations
 
@@ -25,15 +25,13 @@ from hlotool.shapes import values as shapes_values
 from hlotool.shapes.shape import Shape
 from hlotool.text.print.instruction import typed_literal_text
 
-__all__ = ["RECORD_NAMES", "CodeWriter", "Slot", "attribute_value", "filled", "quoted", "resolved", "shape_text"]
+__all__ = ["RECORD_NAMES", "CodeWriter", "Slot", "attribute_value", "fill_marks", "fill_slots", "quote", "shape_text"]
 
 _EXACT = WriteStyle()
-_HOMES_OF_RECORDS = (dimension_numbers, shapes_layout, replica_groups, shapes_shape, sharding, tiles, shapes_values)
+_RECORD_MODULES = (dimension_numbers, shapes_layout, replica_groups, shapes_shape, sharding, tiles, shapes_values)
 
-RECORD_NAMES = frozenset(
-    name for home in _HOMES_OF_RECORDS for name, kind in vars(home).items() if isinstance(kind, type) and issubclass(kind, Record)
-)
-"""The names of classes that generated code may call. No variable has one of these names."""
+RECORD_NAMES = frozenset(name for home in _RECORD_MODULES for name, kind in vars(home).items() if isinstance(kind, type) and issubclass(kind, Record))
+"""The names of classes that generated code may call; they are not used as variable names."""
 
 # A mark is the number of an operand between two of these characters. The code of a value never
 # contains this character, because strings are escaped.
@@ -62,9 +60,9 @@ def shape_text(shape: Shape) -> str:
 
 
 def attribute_value(kind: str, value: Any) -> Any:
-    """Returns the value of an attribute of this kind in the form that users pass to builders.
+    """Returns an attribute value in a form that users pass to builders.
 
-    The form is a number, a word, a list, a computation, or HLO text.
+    This is a number, a word, a list, a computation or HLO text.
 
     >>> attribute_value("Dims", (0, 1)), attribute_value("Bool", True)
     ([0, 1], True)
@@ -83,21 +81,21 @@ def attribute_value(kind: str, value: Any) -> Any:
     return CODECS[kind].write(value, _EXACT)
 
 
-def resolved(value: Any, operand: Callable[[int], Op]) -> Any:
-    """Returns an argument of a builder method: the value with slots replaced by operations."""
+def fill_slots(value: Any, operand: Callable[[int], Op]) -> Any:
+    """Returns an argument for a builder method: `value`, with its slots replaced by operations."""
     if isinstance(value, Slot):
         return operand(value.number)
     if isinstance(value, (list, tuple)):
-        return [resolved(part, operand) for part in value]
+        return [fill_slots(part, operand) for part in value]
     if isinstance(value, dict):
-        return {name: resolved(part, operand) for name, part in value.items()}
+        return {name: fill_slots(part, operand) for name, part in value.items()}
     return value
 
 
-def quoted(text: str) -> str:
-    r"""Returns the text as a Python string literal, in double quotes unless the text contains them.
+def quote(text: str) -> str:
+    r"""Returns a Python string literal, in double quotes unless the text contains a double quote.
 
-    >>> print(quoted("add.1"), quoted('a"b'), quoted("it's"), quoted("\u202e\n"))
+    >>> print(quote("add.1"), quote('a"b'), quote("it's"), quote("\u202e\n"))
     "add.1" 'a"b' "it's" "\u202e\n"
     """
     code = repr(text)
@@ -116,13 +114,13 @@ class CodeWriter:
         self.imports: dict[str, str] = {}
 
     def code(self, value: Any) -> str:
-        """Returns the code for a value; slots become marks, which `filled` replaces.
+        """Returns the code for a value; slots become marks, which `fill_marks` replaces.
 
         >>> CodeWriter().code([True, 2, "a", float("-inf")])
         '[True, 2, "a", float("-inf")]'
         """
         if isinstance(value, str):
-            return quoted(value)
+            return quote(value)
         if isinstance(value, float):
             return repr(value) if math.isfinite(value) else f'float("{"-" * (math.copysign(1, value) < 0)}{abs(value)}")'
         if isinstance(value, complex):
@@ -136,7 +134,7 @@ class CodeWriter:
         if isinstance(value, tuple):
             return f"({', '.join(map(self.code, value))}{',' if len(value) == 1 else ''})"
         if isinstance(value, dict):
-            return f"{{{', '.join([f'{quoted(name)}: {self.code(part)}' for name, part in value.items()])}}}"
+            return f"{{{', '.join([f'{quote(name)}: {self.code(part)}' for name, part in value.items()])}}}"
         if isinstance(value, bytes):
             self.imports["b64decode"] = "base64"
             return f'b64decode("{b64encode(value).decode()}")'
@@ -155,8 +153,8 @@ class CodeWriter:
         return f"{kind.__name__}({', '.join([self.code(list(value) if is_argument and isinstance(value, tuple) else value) for value in values])})"
 
 
-def filled(code: str, operands: Sequence[Instruction], variables: Mapping[Instruction, str]) -> str:
-    """Returns the code with the marks of operands replaced by their variables."""
+def fill_marks(code: str, operands: Sequence[Instruction], variables: Mapping[Instruction, str]) -> str:
+    """Returns the code with the marks of operands replaced with their variables."""
     if _MARK not in code:
         return code
     parts = code.split(_MARK)

@@ -53,7 +53,7 @@ def settings_lines(rules: RuleChoice, name: str, settings: Settings, baseline: s
     yield f"settings for '{name}', from {origin}"
     yield f"preset = {rules.preset_for(settings)}"
     for field, option in MODES.items():
-        yield f"{key_of(field)} = {option.shown(getattr(checks.modes, field))}"
+        yield f"{key_of(field)} = {option.format(getattr(checks.modes, field))}"
     yield f"baseline = {baseline or 'none'}"
     for code, level in sorted(checks.severities.items()):
         yield f"severity.{code} = {level}"

@@ -43,9 +43,9 @@ class Option:
     | `severities` | a table that maps each code to one of `choices` |
     | `patterns` | a table that maps each pattern to a list of strings |
 
-    `unset` is the string that `format` returns for None. `enables` holds the codes that the verifier
-    reports only if the option is set, `disables` the codes that it reports only if the option is
-    not set, and `concerns` other codes whose findings depend on the option.
+    `unset` is the string that `format` returns for None. `enables` holds the codes that the
+    verifier reports only if the option is set, `disables` the codes that it reports only if the
+    option is not set, and `concerns` other codes whose findings depend on the option.
 
     >>> Option(False, "Allow unbounded dynamic dimensions.").accepts("yes")
     False
@@ -82,7 +82,7 @@ class Option:
         return _KINDS[self.kind](value)
 
     def value(self, value: Any) -> Any:
-        """Returns the parsed form of a settings value; `accepts` must have returned True for it.
+        """Returns the parsed form of a value from a settings file that `accepts` allows.
 
         >>> Option(None, "A limit.", "size").value("2k"), Option(None, "Compare.", "auto").value("auto")
         (2048, None)

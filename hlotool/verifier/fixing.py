@@ -20,7 +20,7 @@ from typing import NamedTuple
 from hlotool.errors import Diagnostic, Edit, Fix, ParseError, Source
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.text.parse.fast_path import FastPath
-from hlotool.text.parse.parser import decoded, parts_of, read_source
+from hlotool.text.parse.parser import decode_text, parts_of, read_source
 from hlotool.verifier import fixes
 
 __all__ = [
@@ -197,7 +197,7 @@ def fix_text(
     rules, and leaves the entry and the roots of computations unchanged. Otherwise, the fix is
     undone.
     """
-    whole = decoded(text)
+    whole = decode_text(text)
     out, fixed = [], Counter[str]()
     for part in parts_of(whole, filename):
         if part.is_separator:

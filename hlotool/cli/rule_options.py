@@ -22,7 +22,10 @@ __all__ = ["rule_options", "settings_lines"]
 
 
 def rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds options that the function gets as `rules`; unknown rules are usage errors."""
+    """Adds options for choosing rules, which the function gets as the argument `rules`.
+
+    Unknown rules are usage errors.
+    """
 
     @wraps(function)
     def with_rules(**values: Any) -> Any:

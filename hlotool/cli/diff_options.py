@@ -66,7 +66,7 @@ class FolderChoice(NamedTuple):
         output_format = options["output_format"]
         if output_format not in _FORMATS:
             raise click.UsageError(
-                f"--output-format {output_format} is applies to two modules; for folders and passes, use one of {', '.join(_FORMATS)}"
+                f"--output-format {output_format} applies to two modules; for folders and passes, use one of {', '.join(_FORMATS)}"
             )
         if options["semantic"]:
             raise click.UsageError("--semantic runs two modules; it cannot be used for folders and passes")

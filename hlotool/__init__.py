@@ -122,7 +122,7 @@ _HOMES = {
 _DEPRECATED = {"apply": "apply_patch"}
 """New names of renamed functions, by old name. Each old name works for one more release."""
 
-_IMPORTING = RLock()
+_IMPORT_LOCK = RLock()
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604
 
 
@@ -136,7 +136,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'hlotool' has no attribute {name!r}")
     # One thread at a time: if several threads import parts of a package at once, Python lets them
     # see partially initialized modules.
-    with _IMPORTING:
+    with _IMPORT_LOCK:
         value = getattr(import_module(home), name)
         if name == "parse":
             # Loads the printer together with the parser: most parsed modules are printed, and

@@ -99,7 +99,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T003": ("result-shape", "error", "The written result shape differs from the shape inferred from operands and attributes."),
     "T004": ("implicit-broadcast", "error", ("The result of an elementwise op is larger than an operand. HLO does not broadcast implicitly, not even "
         "scalars.")),
-    "T005": ("needs-float", "error", ("The op needs floating-point operands, or complex operands if the op is defined for complex numbers "
+    "T005": ("needs-float", "error", ("The op requires floating-point operands, or complex operands if the op is defined for complex numbers "
         "(exponential, log, sqrt, tanh, floor, is-finite, atan2 ...).")),
     "T006": ("needs-integral", "error", "popcnt or count-leading-zeros has an operand that is not of an integer type."),
     "T007": ("needs-pred-or-integral", "error", ("and, or, xor or not has an operand that is neither pred nor of an integer type, or a shift has an "
@@ -165,8 +165,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T054": ("window-positive", "error", "A window has a size, stride or dilation that is not positive."),
     "T055": ("fft-length", "error", ("`fft_length` is empty, has more entries than the operand has dimensions, or differs from the sizes of the "
         "innermost dimensions.")),
-    "T056": ("fft-type", "error", ("The operand of fft has the wrong element type: RFFT needs f32 or f64, the other types of FFT need complex "
-        "numbers.")),
+    "T056": ("fft-type", "error", ("The operand of fft has the wrong element type: RFFT needs f32 or f64, and the other types of FFT need "
+        "complex numbers.")),
     "T057": ("triangular-solve", "error", ("The operands of triangular-solve do not fit together: the first must be a batch of square matrices, and "
         "the second must match it in batch, rows or columns, and element type.")),
     "T058": ("cholesky", "error", "The operand of cholesky is not a batch of square matrices of a floating-point or complex type."),
@@ -199,8 +199,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T076": ("sort-dimension", "error", "The operands of sort have different dimensions, or the dimension to sort is out of range."),
     "T077": ("constant-shape", "error", ("The literal of a constant does not have the constant's shape. In textual HLO, the error is S030; XLA "
         "reports T077 for modules that are built by a program.")),
-    "T078": ("token-operand", "error", ("An operand that must be a token is not a token (the operand of infeed, recv and after-all, the second "
-        "operand of outfeed, send and add-dependency).")),
+    "T078": ("token-operand", "error", ("An operand that must be a token is not a token (the operand of infeed, recv or after-all, or the second "
+        "operand of outfeed, send or add-dependency).")),
     "T079": ("infeed-shape", "error", "The result of infeed is not a tuple of the data and a token."),
     "T080": ("outfeed-shape", "error", "`outfeed_shape` is not the shape of the first operand, or the result of outfeed is not a token."),
     "T081": ("passthrough-shape", "error", "An op that passes a value on (copy, opt-barrier, domain, add-dependency) changes its shape."),
@@ -208,11 +208,11 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "make it dynamic.")),
     "T083": ("unbounded-dynamic", "error", "A dimension of unbounded size (`?`) is used, but the target does not allow it."),
     "T084": ("shape-overflow", "error", "A dimension is negative, or an array has more bytes than 64 bits can count."),
-    "T085": ("mixed-precision", "error", ("Operands have floating-point types of different precision, such as f32 and bf16, in an op that needs a "
-        "single type.")),
+    "T085": ("mixed-precision", "error", ("Operands have floating-point types of different precision, such as f32 and bf16, in an op that requires "
+        "a single type.")),
     "T086": ("id-result", "error", "The result of partition-id or replica-id is not u32[]."),
-    "T087": ("ragged-dot", "error", ("The dimensions of ragged-dot do not fit: the op needs the same kinds of dimensions as dot, exactly one ragged "
-        "dimension on the left, and group sizes that match the ragged dimension.")),
+    "T087": ("ragged-dot", "error", ("The dimensions of ragged-dot are invalid: the op requires the same kinds of dimensions as dot, exactly one "
+        "ragged dimension on the left, and group sizes that match the ragged dimension.")),
     "T088": ("scaled-dot", "error", ("The scales of scaled-dot do not fit its operands: each scale must have the operand's rank, and sizes that "
         "divide the operand's sizes.")),
     "T089": ("stochastic-convert", "error", ("The operands of stochastic-convert are not a floating-point array and unsigned random numbers of the "
@@ -252,8 +252,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "element takes a byte.")),
     "L008": ("layout-change", "error", ("An op that keeps layouts (elementwise, slice, concatenate ...) has an operand and a result with different "
         "layouts. Checked only after layout assignment.")),
-    "L009": ("bitcast-size", "error", ("The operand and the result of bitcast have different sizes in bytes, including padding unless the target "
-        "allows otherwise. Checked only when layouts matter.")),
+    "L009": ("bitcast-size", "error", ("The operand and the result of bitcast have different sizes in bytes, both with and without padding; with "
+        "`bitcast_may_differ_in_size`, only the sizes without padding count. Checked only when layouts matter.")),
     "L010": ("bitcast-memory-space", "error", "bitcast crosses between host memory and device memory."),
     "L011": ("bitcast-not-bitcast", "on-demand", ("bitcast reads the elements in a different order than a reshape would. This is correct only if a "
         "transposition is intended.")),
@@ -340,7 +340,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "C037": ("aliasing-shape", "error", "`output_to_operand_aliasing` pairs an operand and an output of different shapes."),
     "C038": ("thread-mismatch", "error", "A called computation runs on a different `execution_thread` than its caller."),
     "C039": ("called-computations-on-plain-op", "error", "`to_apply` or `calls` is written on an op that calls nothing."),
-    "C040": ("scan-computation", "error", "The computation of scan does not have the parameters, carries or results that its operands need."),
+    "C040": ("scan-computation", "error", "The computation of scan does not have the parameters, carries or results that its operands require."),
     "C041": ("rng-seed-call", "error", "A custom-call to GetRngSeed has operands, or a result other than u64[]."),
     "C042": ("entry-called", "error", "The entry computation is called, or is the body of a fusion."),
     "C043": ("collective-in-fusion", "on-demand", "A fused computation contains a collective, a transfer or a custom-call with side effects."),
@@ -352,7 +352,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "A003": ("async-done-operand", "error", "The operand of async-done or async-update does not come from an async-start or async-update."),
     "A004": ("async-shape", "error", "The result of async-start or async-update is not a tuple of the operands, the result and any contexts."),
     "A005": ("async-operands", "error", ("The operands of async-start differ in number or shape from the parameters of the wrapped computation, or "
-        "from the first element of its result.")),
+        "from the first element of async-start's result.")),
     "A006": ("async-result", "error", ("The result of async-done, or the second element of async-start's result, has a different shape than the ROOT "
         "of the wrapped computation.")),
     "A007": ("async-wraps-one-op", "error", ("A computation that async-start wraps on the main thread has instructions other than parameters, tuple "
@@ -404,8 +404,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "P004": ("replica-group-count", "error", ("`replica_groups` does not have one id for each replica, partition or, with global device ids, device "
         "of the module.")),
     "P005": ("replica-group-uniform", "error", "The groups of a collective differ in size, which only all-reduce allows."),
-    "P006": ("flattened-needs-groups", "error", "`use_global_device_ids=true` needs explicit `replica_groups`."),
-    "P007": ("global-ids-need-channel", "error", "`use_global_device_ids=true` needs a `channel_id`."),
+    "P006": ("flattened-needs-groups", "error", "`use_global_device_ids=true` requires explicit `replica_groups`."),
+    "P007": ("global-ids-need-channel", "error", "`use_global_device_ids=true` requires a `channel_id`."),
     "P008": ("all-gather-size", "error", ("The result of all-gather is not as large as the operand times the group size, along the gathered "
         "dimension.")),
     "P009": ("collective-dimension", "error", "The dimension of all-gather, reduce-scatter or all-to-all is out of range."),
@@ -420,7 +420,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "P016": ("permute-inplace", "error", ("An in-place collective-permute does not have an input, an output and offsets into both, with the same "
         "tuple structure.")),
     "P017": ("ragged-all-to-all", "error", ("The operands of ragged-all-to-all are not an input, an output and four integer arrays of offsets and "
-        "sizes, of the same shape and of rank 1 or 2.")),
+        "sizes that have the same shape, of rank 1 or 2.")),
     "P018": ("channel-id-positive", "error", "The `channel_id` of a collective is not positive."),
     "P019": ("sharding-tile-count", "error", "The product of a tile assignment's sizes is not the number of its devices."),
     "P020": ("sharding-rank", "error", ("A sharding has more or fewer tile dimensions than the array, not counting dimensions for replication and "
@@ -518,7 +518,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "W018": ("trip-count", "on-demand", "A loop never runs, or runs exactly once."),
     "W019": ("algebraic-identity", "on-demand", ("The result of an arithmetic instruction is its operand or a constant, as in `x + 0`, `x * 1` or `x "
         "- x`. For floats, only identities that hold for every value are reported.")),
-    "W020": ("gte-of-tuple", "on-demand", "get-tuple-element extracts an element that tuple has just put in."),
+    "W020": ("gte-of-tuple", "on-demand", "get-tuple-element selects an operand of a tuple instruction; the operand can be used directly."),
     "W021": ("constant-foldable", "on-demand", "All operands are constants, so the result is known."),
     "W022": ("splat-as-literal", "on-demand", "A constant whose elements are all equal is written out; a broadcast of a scalar is shorter."),
     "W023": ("sync-collective", "on-demand", "A scheduled module has a synchronous collective, so the device waits instead of computing."),
@@ -530,7 +530,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "W029": ("custom-call-api", "on-demand", ("A custom-call uses the original API version, or has a side effect but neither takes nor returns a "
         "token.")),
     "W030": ("nondeterministic", "on-demand", ("The result may differ from run to run: rng depends on hidden state, and scatter and "
-        "select-and-scatter add floats in any order.")),
+        "select-and-scatter add floats in an unspecified order.")),
     "W031": ("low-precision-reduction", "on-demand", "A sum of more than 1,024 elements is accumulated in 16 bits or fewer."),
     "W032": ("nonfinite-constant", "on-demand", "A constant is NaN, or infinite without being the init value of a maximum or minimum."),
     "W033": ("division-by-zero", "warning", "A number is divided by the constant zero."),
@@ -550,15 +550,15 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "W047": ("sort-unstable", "on-demand", ("A sort of several operands compares only the first, and does not set `is_stable=true`: the order of "
         "equal keys is not specified.")),
     "W048": ("legacy-spelling", "on-demand", "An attribute is spelled in an old way that XLA still reads, but no longer prints."),
-    "W049": ("mixed-name-style", "on-demand", "Some names have a `%` and others do not, or operands have shapes on some lines only."),
+    "W049": ("mixed-name-style", "on-demand", "Some names have a `%` and others do not, or operands have shapes only on some lines."),
     "W050": ("unused-suppression", "warning", "A suppression, in a comment or in a frontend attribute, hides nothing."),
     "W051": ("custom-call-sharding-noise", "on-demand", "A sharding annotation is followed by an equal annotation."),
     "W052": ("broadcast-reduce", "on-demand", ("reduce combines equal elements, since its operand is a broadcast along the reduced dimensions; for a "
         "sum, a multiplication does the same.")),
     "W053": ("gather-as-slice", "on-demand", "gather takes a single slice; slice or dynamic-slice does the same."),
     "W054": ("padded-dimension-growth", "on-demand", "A slice removes elements that pad has just added."),
-    "W055": ("suspicious-parameter-count", "on-demand", ("The entry computation has more than 2,000 parameters, or a tuple parameter with as many "
-        "arrays, which makes each launch slow.")),
+    "W055": ("suspicious-parameter-count", "on-demand", ("The entry computation has more than 2,000 parameters, or a tuple parameter with more "
+        "than 2,000 arrays, which makes each launch slow.")),
     "W060": ("obsolete-spelling", "warning", ("A file that is read with `--legacy` has an old spelling that XLA no longer reads: an opcode, an "
         "attribute, a layout or a literal.")),
     "W061": ("incomplete-literal", "warning", ("A constant array is written as one number without braces: only its first element gets the number, "
@@ -569,7 +569,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
 # fmt: on
 
 CODE_NAMES: dict[str, str] = {code: name for code, (name, _, _) in _ROWS.items()}
-"""The name of each code, grouped by family."""
+"""The names of the codes, grouped by family."""
 
 DEFAULT_LINTS: tuple[str, ...] = tuple(code for code, (_, level, _) in _ROWS.items() if level == "warning")
 """The warnings that are reported by default."""

@@ -25,8 +25,8 @@ __all__ = [
     "visible",
 ]
 
-# Limits of `nearest`: the rest of a longer word is ignored, since such a word is hardly a
-# misspelled name, and a less similar candidate would be a mere guess.
+# Limits of `nearest`. Only the beginning of a longer word is compared, since such a word is hardly
+# a misspelled name. A less similar candidate would be a mere guess.
 _MAX_WORD = 64
 _MIN_SIMILARITY = 0.6
 
@@ -165,7 +165,7 @@ class HlotoolError(Exception):
     """Base class of the exceptions that hlotool raises.
 
     `diagnostics` holds the problems with their positions, if there are any. `exit_code` is the exit
-    code of a command that ends with the exception.
+    code of a command that this exception ends.
     """
 
     exit_code = 1
@@ -175,7 +175,7 @@ class HlotoolError(Exception):
         self.diagnostics = list(diagnostics)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.args, self.__dict__)
+        return _restore, (type(self), self.args, self.__dict__)
 
 
 class ParseError(HlotoolError):
@@ -199,7 +199,7 @@ class EvaluationError(HlotoolError):
 
 
 class BuilderError(HlotoolError):
-    """Raised by a builder method if its arguments do not fit.
+    """Raised by a builder method if its arguments are invalid.
 
     Each of the `diagnostics` identifies the method, the argument and the line of the call.
     """
@@ -250,10 +250,10 @@ class Violation(Exception):
         self.severity = severity
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.args, self.__dict__)
+        return _restore, (type(self), self.args, self.__dict__)
 
 
-def _restored(cls: type[Exception], arguments: tuple[Any, ...], fields: dict[str, Any]) -> Exception:
+def _restore(cls: type[Exception], arguments: tuple[Any, ...], fields: dict[str, Any]) -> Exception:
     """Restores a pickled exception; the constructors take arguments other than the message."""
     error = cls.__new__(cls, *arguments)
     error.__dict__.update(fields)

@@ -29,10 +29,10 @@ class Memo(dict[Key, Value], Generic[Key, Value]):
         return value
 
     def close(self) -> None:
-        """Keeps the values but drops `make`; other keys raise KeyError from now on.
+        """Drops `make` but keeps the values; from then on, all other keys raise KeyError.
 
-        The object that `make` belongs to often refers to the memo as well, and such a cycle is not
-        freed until the next garbage collection.
+        The object that `make` belongs to often refers to the memo, and such a reference cycle is
+        not freed until the next garbage collection.
 
         >>> sizes = Memo(len)
         >>> sizes["four"], sizes.close()
@@ -42,10 +42,10 @@ class Memo(dict[Key, Value], Generic[Key, Value]):
           ...
         KeyError: 'other'
         """
-        self.make = _refuse
+        self.make = _raise_key_error
 
 
-def _refuse(key: Any) -> Any:
+def _raise_key_error(key: Any) -> Any:
     raise KeyError(key)
 
 

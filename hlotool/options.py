@@ -43,9 +43,9 @@ class Option:
     | `severities` | a table that maps each code to one of `choices` |
     | `patterns` | a table that maps each pattern to a list of strings |
 
-    `unset` is the string that `shown` returns for None. `enables` holds the codes that the verifier
-    reports only if the option is set, `disables` the codes that it reports only if the option is
-    not set, and `concerns` other codes whose findings depend on the option.
+    `unset` is the string that `format` returns for None. `enables` holds the codes that the
+    verifier reports only if the option is set, `disables` the codes that it reports only if the
+    option is not set, and `concerns` other codes whose findings depend on the option.
 
     >>> Option(False, "Allow unbounded dynamic dimensions.").accepts("yes")
     False
@@ -82,7 +82,7 @@ class Option:
         return _KINDS[self.kind](value)
 
     def value(self, value: Any) -> Any:
-        """Returns the parsed form of a value that `accepts` allows.
+        """Returns the parsed form of a value from a settings file that `accepts` allows.
 
         >>> Option(None, "A limit.", "size").value("2k"), Option(None, "Compare.", "auto").value("auto")
         (2048, None)
@@ -95,16 +95,16 @@ class Option:
             return tuple(value)
         return value
 
-    def silent(self, value: Any) -> tuple[str, ...]:
+    def silent_codes(self, value: Any) -> tuple[str, ...]:
         """Returns the codes that are not reported if the option has this value.
 
-        >>> Option(False, "Report deadlocks.", enables=("A026",)).silent(False)
+        >>> Option(False, "Report deadlocks.", enables=("A026",)).silent_codes(False)
         ('A026',)
         """
         is_set = value not in (None, False)
         return self.disables if is_set else self.enables
 
-    def shown(self, value: Any) -> str:
+    def format(self, value: Any) -> str:
         """Returns the value as it is written in settings files."""
         if value is None:
             return self.unset
@@ -125,7 +125,7 @@ def options_of(cls: type) -> dict[str, Option]:
 
 
 def parse_size(text: str) -> int:
-    """Returns the number of bytes that a string such as `500M`, `2GiB` or `1000000` stands for.
+    """Returns the number of bytes in a string such as `500M`, `2GiB` or `1000000`.
 
     Raises ValueError for other strings.
 

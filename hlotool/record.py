@@ -79,15 +79,15 @@ class Record(metaclass=_RecordType):
         cls = type(self)
         fields = cls._fields
         if len(args) > len(fields):
-            raise TypeError(f"{cls.__name__} has {len(fields)} fields, got {len(args)} values")
+            raise TypeError(f"{cls.__name__} has {len(fields)} field{'s' * (len(fields) != 1)}, got {len(args)} values")
         if kwargs:
             args += tuple([_pop_value(cls, field, kwargs) for field in fields[len(args) :]])
             if kwargs:
-                raise TypeError(f"{cls.__name__} has no field {', '.join(kwargs)}")
+                raise TypeError(f"{cls.__name__} has no field {' or '.join(kwargs)}")
         missing_values = cls._missing_values[len(args)]
         if missing_values is None:
             missing = next(field for field in fields[len(args) :] if field not in cls._defaults)
-            raise TypeError(f"{cls.__name__} needs a value for {missing}")
+            raise TypeError(f"{cls.__name__} requires a value for {missing}")
         for set_field, value in zip(cls._setters, args + missing_values, strict=True):
             set_field(self, value)
 
@@ -119,7 +119,7 @@ def _pop_value(cls: type[Record], field: str, values: dict[str, Any]) -> Any:
     if field in values:
         return values.pop(field)
     if field not in cls._defaults:
-        raise TypeError(f"{cls.__name__} needs a value for {field}")
+        raise TypeError(f"{cls.__name__} requires a value for {field}")
     return cls._defaults[field]
 
 

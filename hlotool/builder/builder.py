@@ -25,7 +25,7 @@ from hlotool.opdefs.inference import count
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import replace
 from hlotool.shapes.values import AliasPair
-from hlotool.text.parse.builder import wrong_alias
+from hlotool.text.parse.builder import alias_errors
 from hlotool.verifier.engine import verify
 
 __all__ = ["Builder"]
@@ -121,7 +121,7 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
             module.attributes["entry_computation_layout"] = entry.program_shape
         for pair in module.attributes.get("input_output_alias", ()):
             # The verifier leaves this check to the parser, but a built module is never parsed.
-            for code, message in wrong_alias(pair, entry.root):
+            for code, message in alias_errors(pair, entry.root):
                 self._fail(code, "", message)
         if check:
             self._raise_errors()

@@ -17,7 +17,7 @@ _HELP = """Apply a patch created by `hlotool diff --patch` to a module.
 
 FILE is changed in place. If it is `-`, the module is read from standard input, and the patched module
 is printed. A patch also applies to a module that was renumbered after the patch was created,
-because instructions are matched by their operands and users. A renumbered module keeps its names, and
+because instructions are matched by their operands and users. Such a module keeps its names, and
 new instructions get unused names. A patch is applied completely or not at all.
 
 \b
@@ -54,7 +54,7 @@ def command(patch: str, file: str, output: str | None, color: str, stdin_filenam
     if check and output is not None:
         raise click.UsageError("--check writes nothing; it cannot be combined with -o")
     if form.extract and output is None and not check and file != STDIN:
-        raise click.UsageError("--extract takes a module out of other text, which cannot be changed in place; use -o FILE")
+        raise click.UsageError("--extract reads a module inside other text, which cannot be changed in place; use -o FILE")
     check_outputs([None if output == STDIN else output], [patch, file])
     outcome = Outcome()
     with outcome.file(file):

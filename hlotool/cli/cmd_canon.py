@@ -14,9 +14,9 @@ __all__ = ["command"]
 
 _HELP = """Print modules in a form that does not depend on names.
 
-Metadata and attributes with default values are left out. Instructions and computations are put into
-an order that depends only on what they compute, and are numbered; the instructions of a scheduled
-module keep their order. Modules without other differences have the same form.
+Metadata and attributes with default values are left out. Instructions and computations are numbered
+and sorted in an order that depends only on what they compute; the instructions of a scheduled module
+keep their order. Modules without other differences have the same form.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input. All modules
 are separated by `// -----`, within a file and between files.

@@ -142,8 +142,8 @@ def command(files: tuple[str, ...], choice: FolderChoice, output: str | None, ti
         options["output_format"] = "patch"
     options["output_format"] = options["output_format"] or "text"
     _check_usage(options)
-    is_about_many = choice.is_about_many(files)
-    if is_about_many:
+    compares_many = choice.compares_many(files)
+    if compares_many:
         choice.check(options)
     files_or_stdin(files)
     check_outputs([output], files)
@@ -156,7 +156,7 @@ def command(files: tuple[str, ...], choice: FolderChoice, output: str | None, ti
         values = {name: options[name] for name in DiffRequest._fields if name in options}
         values["semantic"] = _run_choice(options)
         request = DiffRequest(files[0], files[-1], output=None if output == "-" else output, max_memory=memory_limit_of(max_memory), **values)
-        if is_about_many:
+        if compares_many:
             from hlotool.cli.diff_folders import compare_folders  # noqa: PLC0415
             from hlotool.cli.diff_many import ManyRequest  # noqa: PLC0415
             from hlotool.cli.diff_passes import compare_passes  # noqa: PLC0415
@@ -169,7 +169,7 @@ def command(files: tuple[str, ...], choice: FolderChoice, output: str | None, ti
 
 
 def _run_choice(options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the options of --semantic that are set; None if --semantic itself is not."""
+    """Returns the options of --semantic that are set, or None without --semantic."""
     return {name: options[name] for name in _RUN_OPTIONS if options[name] is not None} if options["semantic"] else None
 
 
@@ -183,7 +183,9 @@ def _check_usage(options: Mapping[str, Any]) -> None:
     if options["stat"] and options["name_only"]:
         raise click.UsageError("--stat and --name-only both choose what is shown; use one of the two")
     if options["side_by_side"] and (options["stat"] or options["name_only"]):
-        raise click.UsageError("--side-by-side shows instructions, and --stat and --name-only do not; leave one of them out")
+        raise click.UsageError(
+            f"--side-by-side cannot be combined with {'--stat' if options['stat'] else '--name-only'}, which shows no instructions"
+        )
     shown = next((f"--{name.replace('_', '-')}" for name in ("stat", "name_only", "side_by_side") if options[name]), None)
     if shown is not None and options["output_format"] != "text":
         raise click.UsageError(f"{shown} applies to text only; it cannot be combined with --output-format {options['output_format']}")

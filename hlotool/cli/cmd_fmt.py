@@ -16,7 +16,7 @@ import click
 
 import hlotool
 from hlotool.cli.command import HloCommand
-from hlotool.cli.inputs import Outcome, chosen_files
+from hlotool.cli.inputs import Outcome, choose_files
 from hlotool.cli.options import click_option, color_option, file_choice_options, files_argument, input_form_options, input_size_option
 from hlotool.cli.output import SEPARATOR, bug_message, complain, counted, visible, write_out
 from hlotool.cli.progress import progress
@@ -36,8 +36,8 @@ __all__ = ["command"]
 
 # The maximum number of errors shown for a file that does not parse.
 _MAX_ERRORS = 3
-# The maximum length of a line range, in characters. Python refuses to parse numbers with thousands
-# of digits.
+# The maximum length of a line range, in characters. Python cannot convert numbers with thousands of
+# digits.
 _MAX_RANGE_LENGTH = 64
 _HELP = """Format HLO files: spacing, line breaks and attribute order match XLA's printer.
 
@@ -53,8 +53,8 @@ Examples:
 
 \b
 Comments that control formatting:
-  // hlotool: fmt off         do not format the lines after this one,
-  // hlotool: fmt on          up to this one
+  // hlotool: fmt off         start of lines that are not formatted
+  // hlotool: fmt on          end of lines that are not formatted
   ...  // hlotool: fmt skip   do not format this line
 
 \b
@@ -128,7 +128,7 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
         after = hlotool.format_text(text, style, filename=name, lines=job.lines, legacy=job.form.legacy)
         is_changed = after != text
         if job.check or job.diff or job.list_different:
-            return _unwritten(file, name, text, after, job)
+            return _preview(file, name, text, after, job)
         out = after if file == STDIN or job.stdout else ""
         if is_changed and file != STDIN and not job.stdout:
             write_back(file, text, after, **_ADVICE)
@@ -143,10 +143,10 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
         return Result(name, error=InternalError(bug_message(f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)), name)))
 
 
-def _unwritten(file: str, name: str, text: str, after: str, job: Job) -> Result:
+def _preview(file: str, name: str, text: str, after: str, job: Job) -> Result:
     """Returns the result of --check, --diff or -l.
 
-    The result has an error if the file could not be written.
+    The result has an error if rewriting the file would fail.
     """
     # Imported on use, since --help does not need it.
     from hlotool.workspace.in_place import check_writable  # noqa: PLC0415
@@ -195,7 +195,7 @@ def style_of(width: int | None, settings: Settings) -> FormatStyle:
 
 
 class FormatReport:
-    """The report of a run: counts the results, and shows them on standard error."""
+    """The report of a run, which counts the results and shows them on standard error."""
 
     def __init__(self, outcome: Outcome, job: Job, *, quiet: int, verbose: int, color: str) -> None:
         self.outcome = outcome
@@ -210,7 +210,7 @@ class FormatReport:
         """Writes the result for one file."""
         write_out(result.out, is_escaped=self.job.diff and self.job.color)
         if result.error is not None:
-            self._failed(result)
+            self._report_failure(result)
             return
         self.changed += result.is_changed
         self.unchanged += not result.is_changed
@@ -225,7 +225,7 @@ class FormatReport:
         elif self.verbose and not result.is_changed:
             complain(f"'{result.name}' is already formatted")
 
-    def _failed(self, result: Result) -> None:
+    def _report_failure(self, result: Result) -> None:
         error = result.error
         if isinstance(error, ParseError):
             self.outcome.unreadable += 1
@@ -239,7 +239,7 @@ class FormatReport:
             self.outcome.failed(str(error), max(error.exit_code, 2))
 
     def summary(self) -> str:
-        """Returns a summary such as: 1 file reformatted, 2 files already formatted."""
+        """Returns a summary such as `1 file reformatted, 2 files already formatted`."""
         would = self.job.check or self.job.diff
         parts = []
         if self.changed:
@@ -289,7 +289,7 @@ def command(
         files = (".",)
     if changed_since is not None and STDIN in files:
         raise click.UsageError("--changed-since compares files with a git commit; it cannot be combined with standard input")
-    names, excludes_stdin = ([], False) if files_from is not None and not files else chosen_files(choice, files, outcome, files_from)
+    names, excludes_stdin = ([], False) if files_from is not None and not files else choose_files(choice, files, outcome, files_from)
     if changed_since is not None:
         # Imported on use, since most calls need no git.
         names = import_module("hlotool.workspace.revisions").changed_since(changed_since, names)

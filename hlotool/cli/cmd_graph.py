@@ -23,8 +23,8 @@ _HELP = """Draw a picture of a module.
 The picture is a self-contained HTML page. In a browser, you can pan, zoom and search, open and close
 computations and layers, and click an instruction to see its text, operands and users. A list shows
 the groups with the most bytes or operations. The other formats are not interactive: svg and png
-show as many open groups as fit, and dot and mermaid describe the same picture for other programs. The
-suffix of the output determines the format: .html, .svg, .png, .dot or .gv, or .mmd.
+show as many open groups as fit, and dot and mermaid describe the picture for other programs. The
+suffix of the output determines the format: .html, .svg, .png, .dot (or .gv) or .mmd.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input.
 
@@ -46,7 +46,7 @@ Exit codes:
   0  success
   2  bad usage, a file cannot be read or parsed, or there is nothing to draw
   3  a bug in hlotool
-html, svg and png need the `graph` extra: pip install 'hlotool[graph]'.
+html, svg and png require the `graph` extra: pip install 'hlotool[graph]'.
 """
 
 _SUFFIXES = {".html": "html", ".htm": "html", ".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid"}
@@ -65,18 +65,18 @@ class GraphCommand(HloCommand):
 
 
 def _choices(table: Mapping[str, str]) -> str:
-    return "; ".join(f"{name}, {text}" for name, text in table.items())
+    return ", ".join(f"{name} ({text})" for name, text in table.items())
 
 
 @click.command("graph", cls=GraphCommand, help=_HELP, short_help="Draw a picture of a module: HTML, SVG, PNG, DOT or Mermaid.")
 @click.argument("file", metavar="[FILE|-]", required=False, type=click.Path())
 @click.option("--computation", metavar="NAME", help="Show this computation; default: the entry.")
 @click.option("--around", metavar="NAME", help="Show only the instructions up to --depth steps away from this one.")
-@click.option("--depth", type=click.IntRange(min=0), metavar="N", help="With --around: number of steps, to operands or to users; default: 2.")
+@click.option("--depth", type=click.IntRange(min=0), metavar="N", help="With --around: maximum number of steps to operands or users; default: 2.")
 @click.option("--path", nargs=2, metavar="A B", help="Show only the instructions through which B depends on A.")
 @click.option("--select", metavar="NAME", help="Mark this instruction; an HTML page opens at it.")
 @click.option("--constants/--no-constants", default=True, help="Show constants (default), or leave them out.")
-@click.option("--expand", type=click.Choice(list(EXPANSIONS)), default="auto", help=f"Groups and calls to show open: {_choices(EXPANSIONS)}.")
+@click.option("--expand", type=click.Choice(list(EXPANSIONS)), default="auto", help=f"Groups and calls to open: {_choices(EXPANSIONS)}.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE; - is standard output, the default.")
 @click.option("--format", "format_", type=click.Choice(list(FORMATS)), help="Output format; default: from the suffix of the output, or html.")
 @click.option("--color-by", type=click.Choice(list(COLORINGS)), default="opcode", help=f"Colors of boxes: {_choices(COLORINGS)}.")
@@ -104,7 +104,7 @@ def command(
     from hlotool.graph.graph import to_graph  # noqa: PLC0415
 
     if depth is not None and around is None:
-        raise click.UsageError("--depth needs --around")
+        raise click.UsageError("--depth requires --around")
     if around is not None and path is not None:
         raise click.UsageError("--around and --path cannot be combined")
     (name,) = files_or_stdin([file] if file is not None else [])
@@ -125,7 +125,7 @@ def _format_of(output: str | None) -> str:
         return FORMATS[0]
     suffix = PurePath(output).suffix.lower()
     if suffix not in _SUFFIXES:
-        raise click.UsageError(f"'{output}' has none of the suffixes {', '.join(_SUFFIXES)}; give the format with --format")
+        raise click.UsageError(f"'{output}' has none of the suffixes {', '.join(_SUFFIXES)}; choose the format with --format")
     return _SUFFIXES[suffix]
 
 

@@ -7,7 +7,7 @@ import json
 import click
 
 from hlotool.cli.command import HloCommand
-from hlotool.cli.inputs import Outcome, chosen_files, read_modules
+from hlotool.cli.inputs import Outcome, choose_files, read_modules
 from hlotool.cli.options import color_option, file_choice_options, files_argument, input_form_options, input_size_option, stdin_filename_option
 from hlotool.cli.output import visible, write_out
 from hlotool.workspace.files import FileChoice
@@ -57,7 +57,7 @@ def command(
     from hlotool.differ.canonical import hashes  # noqa: PLC0415
 
     outcome = Outcome()
-    for file in one_by_one(chosen_files(choice, files, outcome).names):
+    for file in one_by_one(choose_files(choice, files, outcome).names):
         with outcome.file(file):
             name, modules = read_modules(file, outcome, form, color, stdin_filename)
             for module in modules:

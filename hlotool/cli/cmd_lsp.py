@@ -18,10 +18,10 @@ _HELP = """Serve an editor with the Language Server Protocol.
 
 Editors that support the protocol start the server themselves; docs/editors.md shows how to set them
 up. The server reports findings while you type. It also formats, fixes and renames, provides
-completion, finds definitions and uses, and describes each instruction, with its cost and its origin. It uses the
-settings of `hlotool verify` and `hlotool fmt` in the nearest hlotool.toml.
+completion, finds definitions and uses, and describes each instruction with its cost and origin. It
+uses the settings of `hlotool verify` and `hlotool fmt` in the nearest hlotool.toml.
 
-The server needs the `lsp` extra: pip install 'hlotool[lsp]'.
+The server requires the `lsp` extra: pip install 'hlotool[lsp]'.
 
 \b
 Examples:
@@ -49,9 +49,9 @@ def command(stdio: bool, port: int | None) -> int:
             raise
         raise HlotoolError("the language server needs an extra package: pip install 'hlotool[lsp]'") from error
     if port is None and (sys.stdin is None or sys.stdout is None):
-        # Otherwise, a pipe of this process would get the file descriptor of the closed stream, and
-        # the server would wait for itself.
-        raise HlotoolError(f"standard {'input' if sys.stdin is None else 'output'} is closed; editors speak to the server over it")
+        # A pipe of this process would get the file descriptor of the closed stream, and the server
+        # would wait for itself.
+        raise HlotoolError(f"standard {'input' if sys.stdin is None else 'output'} is closed; editors use it to communicate with the server")
     # A thread waits for the editor's next line, which may never come.
     with PromptEnd():
         return 0 if serve(hlotool.__version__, port) else 1

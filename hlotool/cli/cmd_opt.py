@@ -15,7 +15,7 @@ import click
 
 from hlotool.cli.command import GROUPS, HloCommand
 from hlotool.cli.completions import complete_computations, complete_flags, complete_instructions, complete_passes
-from hlotool.cli.inputs import Outcome, chosen_files
+from hlotool.cli.inputs import Outcome, choose_files
 from hlotool.cli.interruption import PromptEnd
 from hlotool.cli.options import color_option, file_choice_options, files_argument, input_form_options, input_size_option, seconds_type, size_type
 from hlotool.cli.output import write_out
@@ -66,7 +66,7 @@ Exit codes:
   0  success, whether anything changed or not
   1  with --diff: something changed
   2  a file cannot be read, parsed, verified, checked or written
-  3  --verify-each or --check found a wrong rewrite, or a bug in hlotool
+  3  a bug in hlotool, or a wrong rewrite (found by --verify-each or --check)
 With -o, nothing is written if any input fails.
 """
 
@@ -117,7 +117,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option("-O", "level", type=click.Choice(["0", "1", "2"]), help="Optimization level: -O0 runs no passes, -O1 only fast ones; default: -O2.")
 @click.option(
     "--fast-math", multiple=True, metavar="[=FLAGS]", callback=_words, shell_complete=complete_flags,
-    help="Also run rules that may change rounding, NaNs, infinities or signs of zeros, if they need only these flags, as in "
+    help="Also run rules that may change rounding, NaNs, infinities or signs of zeros, if they require only these flags, as in "
     "--fast-math=nnan,nsz. Without a value, all flags are set except 'precision', which allows removing conversions to narrower types and back.",
 )  # fmt: skip
 @click.option(
@@ -171,8 +171,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option("--list-passes", is_flag=True, help="List passes and pipelines, and exit; with --json, as JSON.")
 @click.option("--list-rules", is_flag=True, help="List rewrite rules with their flags, and exit; with --json, as JSON.")
 def command(files: tuple[str, ...], choice: FileChoice, files_from: str | None, jobs: int, output: str | None, **options: Any) -> None:
-    # Idle threads of OpenBLAS spin, which slows down a busy machine more than the threads help
-    # here.
+    # Idle threads of OpenBLAS spin, which costs more time on a busy machine than the threads save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _check_usage(options, output)
     with PromptEnd(), Deadline(options["timeout"], "optimization") as deadline:
@@ -185,7 +184,7 @@ def command(files: tuple[str, ...], choice: FileChoice, files_from: str | None, 
             write_out(listing(options))
             return
         outcome = Outcome()
-        names = chosen_files(choice, (*files, *(names_from(files_from) if files_from is not None else ())), outcome, files_from).names
+        names = choose_files(choice, (*files, *(names_from(files_from) if files_from is not None else ())), outcome, files_from).names
         check_outputs([output], names)
         job = job_of(options)
         report = OptReport(job, outcome, output, quiet=options["quiet"], verbose=options["verbose"])
@@ -207,7 +206,7 @@ def _check_usage(options: Mapping[str, Any], output: str | None) -> None:
     if options["diff"] and writes:
         raise click.UsageError(f"--diff writes nothing; it cannot be combined with {writes}")
     if options["in_place"] and options["form"].extract:
-        raise click.UsageError("--extract takes modules out of other text; it cannot be combined with --in-place")
+        raise click.UsageError("--extract reads modules inside other text; it cannot be combined with --in-place")
     if options["as_json"] and (options["diff"] or output == STDIN):
         raise click.UsageError(f"--json writes to standard output, and so does {'--diff' if options['diff'] else '-o -'}; use one of the two")
     if options["as_json"] and options["list_passes"] and options["list_rules"]:

@@ -17,8 +17,8 @@ _HELP = """Print HLO modules as Python code that builds them.
 
 The code calls `hlotool.Builder`. At the end, the variable `module` holds a module with the same printed
 text as the one in the file. Use the code as a starting point for a test, a smaller case or a program
-that builds many similar modules. It does nothing but build the module: names and strings of the
-module occur in it only as strings.
+that builds many similar modules. The code is safe to run: it only builds the module, and names and
+strings from the module appear in it only as string literals.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input. The programs
 of several modules are separated by `# -----`.

@@ -59,7 +59,7 @@ Results:
   `output.1.2` for a tuple, and `device1.output` with several devices.
   Types that NumPy lacks are stored as raw bytes:
     numpy.load(FILE)["output"].view(ml_dtypes.bfloat16)
-  Such arrays may be arguments: they get the type of the parameter.
+  If such an array is used as an argument, it gets the parameter's type.
 
 \b
 Comparing:
@@ -93,7 +93,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name or not value:
-            hint = f"; --inputs {text} reads a file with several arrays" if text.endswith(".npz") else ""
+            hint = f"; to read several arrays from a file, use --inputs {text}" if text.endswith(".npz") else ""
             raise click.UsageError(f"--input '{text}' is not of the form NAME=VALUE{hint}")
         pairs.append((name.strip().removeprefix("%"), value.strip()))
     return pairs
@@ -119,14 +119,14 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("--profile", is_flag=True, help="Show the time by opcode and by instruction, and the peak memory.")
 @click.option(
     "--executor", type=click.Choice(["auto", "plan", "reference"]), default="auto", show_default=True,
-    help="Run as compiled Python code (plan), instruction by instruction (reference), or in the faster of these ways (auto).",
+    help="Run as compiled Python code (plan), instruction by instruction (reference), or with the faster of the two (auto).",
 )  # fmt: skip
 @click.option("--show-plan", is_flag=True, help="Print the Python code that the module is compiled to, instead of running it.")
 @click.option(
     "--threads", type=click.IntRange(min=1), default=1, metavar="N",
     help="Number of threads for large arrays and matrix products; default: 1. With more threads, matrix products may add terms in a different order.",
 )  # fmt: skip
-@click.option("--elided", type=_MODES, help="Values to use for constants written {...}, which are errors otherwise.")
+@click.option("--elided", type=_MODES, help="Values to use for constants written {...}; without this option, they are errors.")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Stop if a loop takes more than N iterations.")
 @click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of the available memory.")
 @click.option("--timeout", type=seconds_type, metavar="SECONDS", help="Stop after SECONDS, even in the middle of an operation.")
@@ -146,7 +146,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 def command(files: tuple[str, ...], stdin_filename: str, **options: Any) -> None:
     if len(files) > 1:
         first, second, *_ = files
-        raise click.UsageError(f"one FILE is run at a time; --against compares it with another one: hlotool run {first} --against {second}")
+        raise click.UsageError(f"run takes one FILE; to compare the results of two, use: hlotool run {first} --against {second}")
     (path,) = files_or_stdin(files, options["against"])
     if STDIN in (options["output"], options["trace_out"]):
         raise click.UsageError("arrays are written to a file, not to standard output; --json prints them")

@@ -18,7 +18,7 @@ import click
 
 from hlotool.cli.command import HloCommand
 from hlotool.cli.completions import complete_subjects
-from hlotool.cli.inputs import Outcome, chosen_files
+from hlotool.cli.inputs import Outcome, choose_files
 from hlotool.cli.options import (
     click_option,
     color_option,
@@ -32,7 +32,7 @@ from hlotool.cli.output import bug_message, complain, counted, flush_out, write_
 from hlotool.cli.progress import progress
 from hlotool.cli.render import FORMATS, Style, style_for
 from hlotool.cli.rule_options import rule_options, settings_lines
-from hlotool.cli.similar import collapsed
+from hlotool.cli.similar import collapse
 from hlotool.workspace.files import FileChoice
 from hlotool.workspace.findings import Checked, FileFinding
 from hlotool.workspace.keys import BASELINE_OPTIONS
@@ -51,9 +51,9 @@ _HELP = """Report errors and suspicious code in HLO files.
 FILE may be compressed (.gz, .xz, .zst), `-` is standard input, and a folder stands for the *.hlo files in it and the *.txt files that begin
 with HloModule. All modules of a file are checked.
 
-CODES is a comma-separated list of codes (T003), prefixes of codes (T) and names of rules (result-shape); ALL stands for every rule. Without
---select, all errors and a few warnings are reported. If options disagree about a rule, the longest match decides. Among equally long
-matches, options override the settings file, the settings file overrides its preset, and --ignore overrides --select. Syntax errors are
+CODES is a comma-separated list of codes (T003), prefixes of codes (T) and names of rules (result-shape); ALL means every rule. Without
+--select, all errors and a few warnings are reported. If options disagree about a rule, the longest match decides. Among matches of the same
+length, options override the settings file, the settings file overrides its preset, and --ignore overrides --select. Syntax errors are
 always reported.
 
 \b
@@ -117,7 +117,7 @@ class Options(NamedTuple):
         return self.fix or self.unsafe_fixes or self.show_diff or self.add_ignore
 
     def validate(self) -> None:
-        """Raises UsageError if options contradict each other."""
+        """Raises UsageError for options that contradict each other."""
         if self.unsafe_fixes and not (self.fix or self.show_diff):
             raise click.UsageError("--unsafe-fixes requires --fix or --diff")
         if self.rewrites and self.form.extract:
@@ -137,7 +137,7 @@ class Options(NamedTuple):
 
 
 class VerifyReport:
-    """The report of a run. It counts the findings while they are written."""
+    """The report of a run, which counts the findings while they are written."""
 
     def __init__(self, outcome: Outcome, options: Options, baseline_of: Mapping[str, str | None]) -> None:
         self.outcome = outcome
@@ -161,7 +161,7 @@ class VerifyReport:
             self.take(result)
             findings = result.findings
             if self.options.output_format == "text" and not self.options.show_all and not self.options.statistics:
-                findings = list(collapsed(findings))
+                findings = list(collapse(findings))
             remaining = len(findings) if limit is None or self.options.statistics else max(0, limit - self.shown)
             self.left_out += max(0, len(findings) - remaining)
             self.shown += min(remaining, len(findings))
@@ -184,12 +184,12 @@ class VerifyReport:
         severities = Counter(finding.diagnostic.severity for finding in result.findings)
         self.severities += severities
         self.files_with_findings += bool(result.findings)
-        counted = {"error": ("error",), "warning": ("error", "warning")}.get(self.options.fail_on, ())
-        if any(severities[severity] for severity in counted):
+        failing = {"error": ("error",), "warning": ("error", "warning")}.get(self.options.fail_on, ())
+        if any(severities[severity] for severity in failing):
             self.outcome.at_least(1)
 
     def summary(self) -> str:
-        """Returns a summary such as: 3 files checked, 2 errors in 1 file."""
+        """Returns a summary such as `3 files checked, 2 errors in 1 file`."""
         parts = [f"{counted(len(self.files), 'file')} checked"]
         if self.severities:
             kinds = ", ".join(counted(self.severities[s], s, "info" if s == "info" else None) for s in _SEVERITIES if self.severities[s])
@@ -199,7 +199,7 @@ class VerifyReport:
         if self.baselines is not None and self.baselines.hidden:
             parts.append(f"{self.baselines.hidden} in the baseline")
         if self.baselines is not None and self.baselines.gone:
-            parts.append(f"{self.baselines.gone} from the baseline no longer found (--write-baseline)")
+            parts.append(f"{self.baselines.gone} of the baseline no longer found (--write-baseline)")
         if self.left_out:
             parts.append(f"{self.left_out} more not shown (--max-findings)")
         if self.outcome.unreadable:
@@ -289,21 +289,21 @@ def _verify(
             request = CheckRequest(stdin_filename, options.output_format != "concise", options.form)
             results = check_files(work, request, options.jobs)
 
-        def advancing() -> Iterator[Checked]:
+        def advance_through() -> Iterator[Checked]:
             for result in results:
                 advance(result.name)
                 yield result
 
         if options.show_diff:
-            for _ in advancing():
+            for _ in advance_through():
                 pass
         elif options.write_baseline:
-            _write_baselines(advancing(), report, baseline_of)
+            _write_baselines(advance_through(), report, baseline_of)
             return
         else:
             stream = sys.stdout if to_stdout and options.output is None else None
             _write(
-                _pieces(report.findings(advancing()), options, style_for(options.color, stream)._replace(files=report.files)),
+                _pieces(report.findings(advance_through()), options, style_for(options.color, stream)._replace(files=report.files)),
                 options,
                 to_stdout=to_stdout,
             )
@@ -386,7 +386,7 @@ def command(
             write_out("".join(f"{line}\n" for line in settings_lines(rules, name, settings, options.baseline_for(settings))))
     else:
         options.validate()
-        names, excludes_stdin = chosen_files(choice, files, outcome)
+        names, excludes_stdin = choose_files(choice, files, outcome)
         work, baseline_of = [], {}
         settings_files: dict[str, None] = {}
         for name in names:

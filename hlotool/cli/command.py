@@ -37,7 +37,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Information": ("list_rules", "explain", "show_settings"),
 }  # fmt: skip
-"""Groups of options in --help, in the order shown, with the names of their parameters.
+"""The names of the parameters in each group of options in --help, in the order shown.
 
 Options that are in no group come first.
 """
@@ -84,7 +84,7 @@ class HloCommand(click.Command):
             record = param.get_help_record(ctx)
             if record is not None and isinstance(param, click.Option):
                 rows[group_of.get(param.name or "", "Options")].append(record)
-        # A group for --help alone is not needed.
+        # Moves --help, the last option, which may be the only one without a group.
         help_option = rows["Options"].pop()
         rows["Information"].append(help_option)
         for title, records in rows.items():

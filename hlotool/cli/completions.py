@@ -30,7 +30,7 @@ __all__ = [
     "complete_subjects",
 ]
 
-# In bytes. The shell waits for the answer, so names from larger modules are not completed.
+# In bytes. Names from larger modules are not completed, since the shell waits for the answer.
 _MAX_BYTES = 20_000_000
 
 
@@ -87,26 +87,26 @@ def complete_predicates(ctx: click.Context, param: click.Parameter, incomplete: 
 
 def complete_computations(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes the computations of the module named earlier on the command line."""
-    module = _module_before(ctx)
+    module = _preceding_module(ctx)
     return [] if module is None else _items(((c.name, f"{len(c.instructions)} instructions") for c in module.computations), incomplete)
 
 
 def complete_instructions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes the instructions of the module named earlier on the command line."""
-    module = _module_before(ctx)
+    module = _preceding_module(ctx)
     return [] if module is None else _items(((x.name, f"{x.opcode} in {c.name}") for c in module.computations for x in c.instructions), incomplete)
 
 
 def complete_parameters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes `NAME=` for the parameters of the module named earlier on the command line."""
-    module = _module_before(ctx) if "=" not in incomplete else None
+    module = _preceding_module(ctx) if "=" not in incomplete else None
     return [] if module is None else _items(((f"{x.name}=", x.shape.text_without_layout) for x in module.entry.parameters), incomplete)
 
 
-def _module_before(ctx: click.Context) -> hlotool.Module | None:
+def _preceding_module(ctx: click.Context) -> hlotool.Module | None:
     """Returns the module named earlier on the command line.
 
-    Returns None if there is none, or if it cannot be read.
+    Returns None if no module is named, or if it cannot be read.
     """
     # While the option has no value yet, click leaves the other words unparsed.
     files = [ctx.params.get("file"), *(ctx.params.get("files") or ()), *(word for word in ctx.args if not word.startswith("-"))]

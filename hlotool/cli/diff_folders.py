@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from hlotool.cli.diff_many import ManyRequest, chosen, report_failure, write_document, write_rows, write_text
+from hlotool.cli.diff_many import ManyRequest, choose_files, report_failure, write_document, write_rows, write_text
 from hlotool.cli.diff_tables import MAX_PAIRS, FolderComparison, PairRow, headline, only_rows, pair_groups, similar_line
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import counted, visible
@@ -47,7 +47,7 @@ def compare_folders(request: ManyRequest, outcome: Outcome, deadline: Deadline) 
             hint = f", such as '{name}' and '{inside}'" if file_status(inside) is not None else ""
             raise click.UsageError(f"'{other}' is a folder and '{name}' is not; compare two files{hint}, or two folders")
     try:
-        result = _compared(request, outcome, deadline)
+        result = _compare(request, outcome, deadline)
     finally:
         forget_modules()
     # The time limit does not apply while the user reads the output.
@@ -57,10 +57,10 @@ def compare_folders(request: ManyRequest, outcome: Outcome, deadline: Deadline) 
         _FORMATS[base.output_format](result, request)
 
 
-def _compared(request: ManyRequest, outcome: Outcome, deadline: Deadline) -> FolderComparison:
+def _compare(request: ManyRequest, outcome: Outcome, deadline: Deadline) -> FolderComparison:
     base = request.base
-    left, left_locations = _sketched(base.left, request, outcome, deadline)
-    right, right_locations = _sketched(base.right, request, outcome, deadline)
+    left, left_locations = _sketch(base.left, request, outcome, deadline)
+    right, right_locations = _sketch(base.right, request, outcome, deadline)
     pairing = pair_up(left, right)
     # If the hashes are equal, only names and metadata can differ.
     same = {b for a, b in pairing.pairs if left[a].text == right[b].text or (base.ignored >= MINOR and left[a].hash == right[b].hash)}
@@ -89,10 +89,10 @@ def _side_name(name: str) -> str:
     return name if name == os.devnull else name.rstrip("/\\") or name
 
 
-def _sketched(name: str, request: ManyRequest, outcome: Outcome, deadline: Deadline) -> tuple[list[Sketch], list[ModuleLocation]]:
+def _sketch(name: str, request: ManyRequest, outcome: Outcome, deadline: Deadline) -> tuple[list[Sketch], list[ModuleLocation]]:
     """Returns sketches of the modules in a folder, and the locations of the modules."""
     base = request.base
-    files = chosen(request, [name], outcome)
+    files = choose_files(request, [name], outcome)
     check_outputs([base.output], files)
     # `git difftool --dir-diff` compares temporary folders, whose names mean nothing to the user.
     labels = [os.path.relpath(file, name) if is_folder(name) else Path(file).name for file in files]
@@ -146,8 +146,8 @@ def _text_rows(result: FolderComparison, request: ManyRequest) -> Iterator[Row]:
     yield from only_rows(result, show_all=show_all)
 
 
-def _wrapped(sentence: str, request: ManyRequest) -> list[str]:
-    """Returns a sentence as at most two lines; with --details or --show-all, as one full line."""
+def _wrap(sentence: str, request: ManyRequest) -> list[str]:
+    """Returns at most two lines of a sentence; with --details or --show-all, one full line."""
     if not request.style.width or request.choice.details or request.base.show_all:
         return [f"    {sentence}"]
     return wrap(
@@ -158,7 +158,7 @@ def _wrapped(sentence: str, request: ManyRequest) -> list[str]:
 def _pair_rows(group: list[PairRow], request: ManyRequest) -> Iterator[Row]:
     first = group[0]
     yield Row("~", f"~ {first.label}")
-    yield from (Row(" ", line) for line in _wrapped(first.compared.sentence, request))
+    yield from (Row(" ", line) for line in _wrap(first.compared.sentence, request))
     yield from similar_line(group, request.style.width)
     if request.choice.details and first.compared.shown:
         yield from (row.indented(4) for row in first.compared.shown)

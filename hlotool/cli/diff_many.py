@@ -25,7 +25,7 @@ from hlotool.differ.rendering.text import text_rows
 from hlotool.workspace.comparing import CompareRequest, Failure, ModuleLocation
 from hlotool.workspace.files import FileChoice
 
-__all__ = ["ManyRequest", "chosen", "report_failure", "write_document", "write_rows", "write_text"]
+__all__ = ["ManyRequest", "choose_files", "report_failure", "write_document", "write_rows", "write_text"]
 
 
 class ManyRequest(NamedTuple):
@@ -56,11 +56,11 @@ class ManyRequest(NamedTuple):
         """
         base = self.base
         layout = Layout(self.style.width and max(0, self.style.width - 4), base.unified, base.show_all, base.side_by_side)
-        show = partial(_shown, base.output_format, layout) if shows and not base.quiet else None
+        show = partial(_render_difference, base.output_format, layout) if shows and not base.quiet else None
         return CompareRequest(base.ignored, base.form, base.max_memory, self.until, show, is_brief)
 
 
-def _shown(output_format: str, layout: Layout, report: Report, left: ModuleLocation, right: ModuleLocation) -> Any:
+def _render_difference(output_format: str, layout: Layout, report: Report, left: ModuleLocation, right: ModuleLocation) -> Any:
     """Returns a difference in the form that the output format requires."""
     if output_format == "json":
         document = report.delta.to_dict()
@@ -73,8 +73,8 @@ def _shown(output_format: str, layout: Layout, report: Report, left: ModuleLocat
     return list(text_rows(report, layout))[1:]
 
 
-def chosen(request: ManyRequest, names: Iterable[str], outcome: Outcome) -> list[str]:
-    """Returns the files that arguments stand for.
+def choose_files(request: ManyRequest, names: Iterable[str], outcome: Outcome) -> list[str]:
+    """Returns the files that the arguments select.
 
     Settings files and git's ignore files are not used, since they may differ between the two sides.
     """

@@ -18,7 +18,7 @@ from hlotool.workspace.reading import STDIN
 __all__ = ["FOLDER_OPTIONS", "FolderChoice", "folder_options"]
 
 FOLDER_OPTIONS = ("passes", "until", "module", "details")
-"""The options that form a group of their own in --help."""
+"""The options that form a separate group in --help."""
 
 _FORMATS = ("text", "json", "markdown")
 
@@ -38,7 +38,7 @@ class FolderChoice(NamedTuple):
     exclude: tuple[str, ...] = ()
     jobs: int = 0
 
-    def is_about_many(self, files: Sequence[str]) -> bool:
+    def compares_many(self, files: Sequence[str]) -> bool:
         """Returns whether the arguments are folders or dumps of passes rather than two modules.
 
         Raises UsageError for any other arguments.
@@ -58,14 +58,16 @@ class FolderChoice(NamedTuple):
         if any(map(is_folder, files)) or os.devnull in files:
             return True
         if self.details:
-            raise click.UsageError("--details is for folders and passes; the differences of two modules are always shown")
+            raise click.UsageError("--details applies to folders and passes; the differences between two modules are always shown")
         return False
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raises UsageError for options that apply only to two modules."""
         output_format = options["output_format"]
         if output_format not in _FORMATS:
-            raise click.UsageError(f"--output-format {output_format} is for two modules; for folders and passes, use one of {', '.join(_FORMATS)}")
+            raise click.UsageError(
+                f"--output-format {output_format} applies to two modules; for folders and passes, use one of {', '.join(_FORMATS)}"
+            )
         if options["semantic"]:
             raise click.UsageError("--semantic runs two modules; it cannot be used for folders and passes")
         if self.details and (options["stat"] or options["name_only"]):
@@ -73,7 +75,7 @@ class FolderChoice(NamedTuple):
 
 
 def folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options, which the function gets as one argument, `choice`."""
+    """Adds the options for folders and passes, which the function gets as the argument `choice`."""
 
     @wraps(function)
     def with_choice(**values: Any) -> Any:
@@ -87,7 +89,7 @@ def folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="With --passes: show the first pass that changes WHAT: opcode=NAME, category=NAME, instruction=NAME, computation=NAME, or NAME.",
         ),
         click.option("--module", metavar="NAME", help="With --passes: compare only the dumps of this module, such as jit_f or module_0001."),
-        click.option("--details", is_flag=True, help="For folders and passes: show each difference in full, not only a summary of it."),
+        click.option("--details", is_flag=True, help="For folders and passes: show each difference in full, not only a summary."),
         list_option("include", FILE_OPTIONS["include"], "PATTERN"),
         list_option("exclude", FILE_OPTIONS["exclude"], "PATTERN"),
         click.option(

@@ -18,10 +18,10 @@ _COLORS = {"-": "red", "+": "green", "~": "yellow", "@": "cyan"}
 
 def row_line(row: Row, *, has_color: bool) -> str:
     """Returns the text of a row, with control characters escaped and a line break at the end."""
-    return f"{_painted(row) if has_color else visible(row.text)}\n"
+    return f"{_color_row(row) if has_color else visible(row.text)}\n"
 
 
-def _painted(row: Row) -> str:
+def _color_row(row: Row) -> str:
     pieces, last = [], 0
     for span in row.spans:
         pieces += [_style(row.text[last : span.start], row.mark), _style(row.text[span.start : span.end], span.mark, is_strong=span.is_strong)]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from hlotool.cli.diff_many import ManyRequest, chosen, report_failure, write_document, write_rows, write_text
+from hlotool.cli.diff_many import ManyRequest, choose_files, report_failure, write_document, write_rows, write_text
 from hlotool.cli.diff_tables import PassRow, pass_headline, pass_rows
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import complain, counted, visible
@@ -61,7 +61,7 @@ class _Report(NamedTuple):
         return " ".join(part for part in (self.sequence.module, f"({self.sequence.dump})" if self.sequence.dump else "") if part)
 
 
-def _titled(report: _Report, sentence: str) -> str:
+def _add_title(report: _Report, sentence: str) -> str:
     return f"{report.title}: {sentence}" if report.title else sentence
 
 
@@ -94,8 +94,8 @@ def _differs(report: _Report, request: ManyRequest) -> bool:
 
 
 def _files_of(name: str, request: ManyRequest, outcome: Outcome) -> list[str]:
-    """Returns the files that an argument stands for; files in a folder are in natural order."""
-    files = chosen(request, [name], outcome)
+    """Returns the files that an argument selects; those of a folder are in natural order."""
+    files = choose_files(request, [name], outcome)
     return natural_order(files) if is_folder(name) else files
 
 
@@ -180,14 +180,14 @@ def _text_rows(report: Sequence[_Report], request: ManyRequest) -> Iterator[Row]
         yield from _until_rows(one, request) if request.until is not None else _module_rows(one, request)
 
 
-def _listed(report: _Report, request: ManyRequest) -> list[PassRow]:
+def _rows_to_show(report: _Report, request: ManyRequest) -> list[PassRow]:
     """Returns the passes to show: all, or those that change more than names and metadata."""
     return [row for row in report.rows[1:] if request.base.show_all or (row.differs and not row.is_minor)]
 
 
 def _module_rows(report: _Report, request: ManyRequest) -> Iterator[Row]:
-    yield Row("=", _titled(report, pass_headline(report.rows)))
-    rows = _listed(report, request)
+    yield Row("=", _add_title(report, pass_headline(report.rows)))
+    rows = _rows_to_show(report, request)
     if request.base.name_only:
         yield from (Row("~", f"~ {row.label}") for row in rows)
     elif request.base.stat:
@@ -210,7 +210,7 @@ def _until_sentence(report: _Report, request: ManyRequest) -> str:
 
 
 def _until_rows(report: _Report, request: ManyRequest) -> Iterator[Row]:
-    yield Row("=" if report.first is not None else ".", _titled(report, _until_sentence(report, request)))
+    yield Row("=" if report.first is not None else ".", _add_title(report, _until_sentence(report, request)))
     if report.first is None:
         return
     compared = report.first.compared
@@ -258,7 +258,7 @@ def _pass(row: PassRow) -> dict[str, Any]:
 def _markdown(report: Sequence[_Report], request: ManyRequest) -> None:
     pieces = []
     for one in report:
-        rows = [one.first] if one.first is not None else [] if request.until is not None else _listed(one, request)
+        rows = [one.first] if one.first is not None else [] if request.until is not None else _rows_to_show(one, request)
         sentence = _until_sentence(one, request) if request.until is not None else pass_headline(one.rows)
         table = [("pass", "instructions", "changes"), *((visible(row.label), row.instructions, row.compared.sentence) for row in rows)]
         blocks = [(visible(row.label), row.compared.shown) for row in rows if row.compared.shown]

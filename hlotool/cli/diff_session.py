@@ -15,7 +15,7 @@ from hlotool.cli.diff_output import row_line, write_difference
 from hlotool.cli.inputs import Outcome, read_module
 from hlotool.cli.render import style_for
 from hlotool.cli.run_deadline import Deadline
-from hlotool.cli.text_diff import header_name, painted_patch
+from hlotool.cli.text_diff import color_patch, header_name
 from hlotool.differ.categories import CATEGORIES
 from hlotool.differ.delta import Delta
 from hlotool.differ.differ import diff
@@ -82,14 +82,14 @@ def compare(request: DiffRequest, outcome: Outcome, deadline: Deadline) -> None:
             return
         outcome.at_least(1 if delta else 0)
         if not request.quiet:
-            _write(_RENDERED[request.output_format](delta, request, names), request, deadline)
+            _write(_RENDERERS[request.output_format](delta, request, names), request, deadline)
 
 
 def _compare_runs(delta: Delta, request: DiffRequest, names: _Names, outcome: Outcome, deadline: Deadline) -> None:
     """Runs both modules.
 
-    A module that cannot be run is bad input, but if only the right module fails, its failure is the
-    difference.
+    A module that cannot be run is bad input. But if only the right module fails, that failure is
+    the difference.
     """
     # Imported on use, since most comparisons run nothing.
     from hlotool.cli.diff_runs import RunChoice, run_both  # noqa: PLC0415
@@ -138,10 +138,10 @@ def _html(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
 def _patch(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
     left, right = (header_name(f"{side}/{name.lstrip('/')}") for side, name in zip("ab", names, strict=True))
     patch = delta.to_patch(left, right)
-    yield from painted_patch(patch) if _is_colored(request) else [patch]
+    yield from color_patch(patch) if _is_colored(request) else [patch]
 
 
-_RENDERED: dict[str, Callable[[Delta, DiffRequest, _Names], Iterator[str]]] = {
+_RENDERERS: dict[str, Callable[[Delta, DiffRequest, _Names], Iterator[str]]] = {
     "text": _text,
     "json": _json,
     "markdown": _markdown,

@@ -47,7 +47,7 @@ class PairRow(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The names of both files, or one name if they are equal."""
+        """The names of both files, or a single name if the names are equal."""
         return " -> ".join(dict.fromkeys((self.left.label, self.right.label)))
 
     @property
@@ -98,8 +98,8 @@ def headline(result: FolderComparison) -> str:
 def pair_groups(pairs: Iterable[PairRow], *, show_all: bool) -> list[list[PairRow]]:
     """Returns the pairs that differ, grouped by the sentences that summarize the differences.
 
-    Pairs that differ only in names and metadata are left out. With `show_all`, they are included,
-    and pairs are grouped by their labels instead.
+    Leaves out pairs that differ only in names and metadata. With `show_all`, includes these pairs,
+    and groups all pairs by their labels instead.
     """
     groups: dict[object, list[PairRow]] = {}
     for row in pairs:

@@ -44,7 +44,7 @@ def explain(subject: str, output_format: str) -> str:
     return op_markdown(explanation) if output_format == "markdown" else "\n".join(_op_lines(explanation)) + "\n"
 
 
-def _wrapped(text: str, indent: str = "") -> list[str]:
+def _wrap(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
@@ -53,12 +53,12 @@ def _rule_lines(rule: RuleExplanation) -> Iterator[str]:
     yield f"{rule.severity}, {'reported by default' if rule.is_default else f'reported with --extend-select {rule.code}'}"
     yield f"category: {rule.family}"
     yield ""
-    yield from _wrapped(rule.summary)
+    yield from _wrap(rule.summary)
     for heading, text in (("Checks", rule.checks), ("Why", rule.why)):
         if text:
             yield ""
             yield f"{heading}:"
-            yield from _wrapped(text, "  ")
+            yield from _wrap(text, "  ")
     for heading, text in ((f"Bad{options_phrase(rule)}", rule.bad), ("Good", rule.good)):
         if text:
             yield ""
@@ -71,7 +71,7 @@ def _rule_lines(rule: RuleExplanation) -> Iterator[str]:
     yield "Configure:"
     longest = max(len(setting) for setting, _ in rule.configure)
     for setting, effect in rule.configure:
-        lines = _wrapped(effect, " " * (longest + 4))
+        lines = _wrap(effect, " " * (longest + 4))
         yield f"  {setting:<{longest}}  {lines[0].strip()}"
         yield from lines[1:]
 
@@ -79,10 +79,10 @@ def _rule_lines(rule: RuleExplanation) -> Iterator[str]:
 def _op_lines(op: OpExplanation) -> Iterator[str]:
     yield op.opcode
     yield ""
-    yield from _wrapped(op.summary)
+    yield from _wrap(op.summary)
     if op.details:
         yield ""
-        yield from _wrapped(op.details)
+        yield from _wrap(op.details)
     if op.example:
         yield ""
         yield from (f"    {line}" for line in op.example.splitlines())
@@ -92,10 +92,10 @@ def _op_lines(op: OpExplanation) -> Iterator[str]:
         yield "Attributes:"
         longest = max(len(name) for name, _, _ in op.attributes)
         for name, values, default in op.attributes:
-            lines = _wrapped(f"{default_phrase(default)}; {values}", " " * (longest + 4))
+            lines = _wrap(f"{default_phrase(default)}; {values}", " " * (longest + 4))
             yield f"  {name:<{longest}}  {lines[0].strip()}"
             yield from lines[1:]
-    yield from _wrapped(f"Attributes of every instruction: {', '.join(COMMON_ATTRIBUTES)}")
+    yield from _wrap(f"Attributes of every instruction: {', '.join(COMMON_ATTRIBUTES)}")
     yield f"Result shape: {'inferred from operands and attributes' if op.infers else 'must be written'}"
 
 
@@ -123,28 +123,28 @@ def _rewrite_lines(rewrite: RewriteExplanation) -> Iterator[str]:
     yield rewrite.name
     yield f"rewrite rule of hlotool opt; topic {rewrite.topic}"
     yield ""
-    yield from _wrapped(rewrite.summary, "  ")
+    yield from _wrap(rewrite.summary, "  ")
     for text in (rewrite.details, f"{rewrite.exactness[:1].upper()}{rewrite.exactness[1:]}."):
         if text:
             yield ""
-            yield from _wrapped(text)
+            yield from _wrap(text)
     yield ""
-    yield from _wrapped(f"Opcodes: {', '.join(rewrite.opcodes)}")
-    yield f"Run only the rules of its topic: hlotool opt --passes {rewrite.topic}"
+    yield from _wrap(f"Opcodes: {', '.join(rewrite.opcodes)}")
+    yield f"To run only the rules of this topic: hlotool opt --passes {rewrite.topic}"
 
 
 def _pass_lines(known: PassExplanation) -> Iterator[str]:
     yield known.name
     yield "topic of rewrite rules of hlotool opt, and a pass" if known.rules else "pass of hlotool opt"
     yield ""
-    yield from _wrapped(known.summary)
+    yield from _wrap(known.summary)
     if known.details:
         yield ""
-        yield from _wrapped(known.details)
+        yield from _wrap(known.details)
     yield ""
     if known.rules:
-        yield from _wrapped(f"Rules: {', '.join(known.rules)}")
-    yield from _wrapped(f"Run it: hlotool opt --passes {known.name}" + (f"; part of {', '.join(known.levels)}" if known.levels else ""))
+        yield from _wrap(f"Rules: {', '.join(known.rules)}")
+    yield from _wrap(f"Run it: hlotool opt --passes {known.name}" + (f"; part of {', '.join(known.levels)}" if known.levels else ""))
 
 
 def rewrite_markdown(rewrite: RewriteExplanation, note: str = "") -> str:
@@ -171,7 +171,7 @@ def _pass_markdown(known: PassExplanation) -> str:
 
 
 def list_rules(selection: Selection, as_json: bool) -> str:
-    """Returns a list of all rules, marking those that are selected and those that have a fix."""
+    """Returns a list of all rules, with marks for those that are selected or have a fix."""
     if as_json:
         rules = [{**explain_rule(code)._asdict(), "is_selected": selection.has(code)} for code in CODE_NAMES]
         return json.dumps(rules, indent=1) + "\n"

@@ -19,11 +19,14 @@ from hlotool.workspace.reading import STDIN, InputForm, read_input
 if TYPE_CHECKING:
     from hlotool.ir.model import Module
 
-__all__ = ["Outcome", "chosen_files", "files_or_stdin", "read_module", "read_modules"]
+__all__ = ["Outcome", "choose_files", "files_or_stdin", "read_module", "read_modules"]
 
 
 class Outcome:
-    """A command's exit code: the maximum over its files. A bad file does not end the command."""
+    """A command's exit code, which is the maximum of the exit codes for its files.
+
+    A bad file does not end the command.
+    """
 
     def __init__(self, *, silent: bool = False) -> None:
         self.exit_code = 0
@@ -42,7 +45,7 @@ class Outcome:
 
     @contextmanager
     def file(self, name: str) -> Iterator[None]:
-        """Reports errors in a `with` block about one file, so that the command can go on."""
+        """Reports errors in a `with` block about one file, so that the command can continue."""
         try:
             yield
         except HlotoolError as error:
@@ -75,7 +78,7 @@ def files_or_stdin(files: Sequence[str], *others: str | None) -> Sequence[str]:
     if files:
         return files
     if sys.stdin is None or sys.stdin.isatty():
-        raise click.UsageError("no FILE given, and nothing piped to standard input")
+        raise click.UsageError("no FILE given, and standard input is not a file or a pipe")
     return (STDIN,)
 
 
@@ -111,11 +114,11 @@ class ModuleOfFile(NamedTuple):
     module: Module
 
 
-def read_module(file: str, outcome: Outcome, form: InputForm, color: str, stdin_filename: str, needs_one: str) -> ModuleOfFile | None:
+def read_module(file: str, outcome: Outcome, form: InputForm, color: str, stdin_filename: str, reason: str) -> ModuleOfFile | None:
     """Returns the only module of a file; None if it does not parse.
 
     Parse errors are written to standard error. Raises HlotoolError if there are several modules;
-    `needs_one` is the reason given in the message.
+    `reason` is the reason given in the message.
     """
     # Imported on use, since --help does not need the parser.
     from hlotool.workspace.modules import modules_or_error, only_module  # noqa: PLC0415
@@ -126,18 +129,18 @@ def read_module(file: str, outcome: Outcome, form: InputForm, color: str, stdin_
         outcome.at_least(error.exit_code)
         render_to_stderr(error.diagnostics, Source(text, name).line_text, color)
         return None
-    return ModuleOfFile(name, text, only_module(modules, name, needs_one))
+    return ModuleOfFile(name, text, only_module(modules, name, reason))
 
 
-class Chosen(NamedTuple):
-    """The files that arguments stand for, and whether the name for standard input is excluded."""
+class ChosenFiles(NamedTuple):
+    """The chosen files, and whether the name for standard input is excluded."""
 
     names: list[str]
     excludes_stdin: bool
 
 
-def chosen_files(choice: FileChoice, names: Sequence[str], outcome: Outcome, *others: str | None) -> Chosen:
-    """Returns the files that arguments stand for, and reports remarks about the choice.
+def choose_files(choice: FileChoice, names: Sequence[str], outcome: Outcome, *others: str | None) -> ChosenFiles:
+    """Returns the files that the arguments select, and reports remarks about the choice.
 
     `others` contains the files given by options.
     """
@@ -147,4 +150,4 @@ def chosen_files(choice: FileChoice, names: Sequence[str], outcome: Outcome, *ot
             outcome.failed(remark.message)
         elif not outcome.silent:
             complain(remark.message)
-    return Chosen(chosen.names, chosen.excludes_stdin)
+    return ChosenFiles(chosen.names, chosen.excludes_stdin)

@@ -16,7 +16,7 @@ __all__ = ["TERMINATED", "PromptEnd", "Terminated", "end_process", "raise_on_ter
 TERMINATED = 128 + 15
 """The exit code that shells report for a program ended by SIGTERM."""
 
-# The time, in seconds, that a command is given to end by itself.
+# The time, in seconds, that a command has to end by itself.
 _GRACE = 0.5
 
 
@@ -30,7 +30,7 @@ class Terminated(BaseException):
 def raise_on_termination() -> None:
     """Makes SIGTERM raise Terminated, so that cleanup code runs.
 
-    It has an effect in the main thread only.
+    Has an effect only in the main thread.
     """
 
     def terminated(number: int, frame: FrameType | None) -> None:

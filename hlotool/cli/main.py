@@ -17,7 +17,7 @@ import click
 
 import hlotool
 from hlotool.cli.interruption import TERMINATED, Terminated, raise_on_termination
-from hlotool.cli.output import BROKEN_PIPE, OutputError, complain, escaped, flush_out, report_bug, silence, system_message
+from hlotool.cli.output import BROKEN_PIPE, OutputError, complain, escape, flush_out, report_bug, silence, system_message
 from hlotool.errors import HlotoolError, InternalError, nearest
 
 __all__ = ["COMMANDS", "INTERRUPTED", "main", "run"]
@@ -34,8 +34,8 @@ Exit codes, the same for every command:
 
 \b
 Environment:
-  NO_COLOR       if set, use no colors unless --color is always
-  HLOTOOL_DEBUG  if set, show tracebacks of internal errors
+  NO_COLOR       if set, no colors are used without --color always
+  HLOTOOL_DEBUG  if set, tracebacks of internal errors are shown
 """
 
 _OTHER_NAMES = {
@@ -82,7 +82,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        # Imported when called, so that no command pays for the imports of another.
+        # Imported when called, so that no command waits for the imports of another.
         command: click.Command = import_module(f"hlotool.cli.cmd_{cmd_name.replace('-', '_')}").command
         return command
 
@@ -165,11 +165,11 @@ def _show(error: click.ClickException) -> None:
     shown = StringIO()
     error.show(shown)
     if sys.stderr is not None:
-        sys.stderr.write(escaped(shown.getvalue()))
+        sys.stderr.write(escape(shown.getvalue()))
 
 
 def main() -> NoReturn:
-    """Runs one command and ends the process; this is the console script."""
+    """Runs one command and ends the process: the entry point of the console script."""
     # Most objects live until the command ends, so garbage collection would gain little and take a
     # third of the running time.
     gc.disable()

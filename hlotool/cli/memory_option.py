@@ -16,7 +16,7 @@ __all__ = ["memory_limit_of"]
 def memory_limit_of(text: str | None) -> int | None:
     """Returns the limit in bytes, or None for `none`; the default is 80 % of the available memory.
 
-    Raises UsageError for anything but a size or `none`.
+    Raises UsageError for anything other than a size or `none`.
 
     >>> memory_limit_of("2k"), memory_limit_of("none")
     (2048, None)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.opt_tables import explanation_lines, module_json, reason_lines, statistics_lines
-from hlotool.cli.output import SEPARATOR, bug_message, complain, counted, escaped, flush_out, write_out
+from hlotool.cli.output import SEPARATOR, bug_message, complain, counted, escape, flush_out, write_out
 from hlotool.cli.render import render_to_stderr, wants_color
 from hlotool.cli.text_diff import unified_diff
 from hlotool.errors import EvaluationError, HlotoolError, InternalError, ParseError, Source
@@ -65,7 +65,7 @@ class Result(NamedTuple):
 
 
 def load(paths: Iterable[str]) -> None:
-    """Runs each file given by --load once.
+    """Runs each file given by --load, once per process.
 
     The output of these files goes to standard error, since standard output is for modules.
     """
@@ -145,7 +145,7 @@ class OptReport:
         for module in result.modules:
             self._report(result.name, module)
         if result.error is not None:
-            self._failed(result)
+            self._report_failure(result)
             return
         self.changed += result.is_changed
         self.unchanged += not result.is_changed
@@ -183,7 +183,7 @@ class OptReport:
         if job.stats:
             _show_lines(statistics_lines(file, module, verbose=self.verbose))
 
-    def _failed(self, result: Result) -> None:
+    def _report_failure(self, result: Result) -> None:
         error = result.error
         assert error is not None
         if not isinstance(error, ParseError | EvaluationError):
@@ -210,9 +210,9 @@ class OptReport:
 
 
 def _show(text: str) -> None:
-    """Writes a module to standard error, with control characters escaped."""
+    """Writes modules to standard error, with control characters escaped."""
     if text and sys.stderr is not None:
-        _show_lines(iter(escaped(text).split("\n")[: None if not text.endswith("\n") else -1]))
+        _show_lines(iter(escape(text).split("\n")[: None if not text.endswith("\n") else -1]))
 
 
 def _show_lines(lines: Iterator[str]) -> None:

@@ -37,7 +37,7 @@ color_option = click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
-    help="When to use colors; auto, the default: on a terminal, unless NO_COLOR is set.",
+    help="When to use colors; default: auto (on a terminal, unless NO_COLOR is set).",
 )
 
 stdin_filename_option = click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input.")
@@ -64,7 +64,7 @@ class _Number(click.FloatRange):
 
 
 class _Size(click.ParamType[int]):
-    """A number of bytes, written like 500M or 2GiB."""
+    """A number of bytes, such as 500M or 2GiB."""
 
     name = "size"
 
@@ -90,7 +90,7 @@ def click_option(name: str, option: Option) -> Decorator:
     if option.kind == "choice":
         return click.option(f"--{flag}", type=click.Choice(option.choices), **details)
     if option.kind == "list":
-        return list_option(name, option, "PATTERN", _unset)
+        return list_option(name, option, "PATTERN", _none_if_unused)
     if option.kind == "path":
         return click.option(f"--{flag}", type=click.Path(), metavar="FILE", **details)
     if option.kind == "size":
@@ -99,15 +99,15 @@ def click_option(name: str, option: Option) -> Decorator:
 
 
 def list_option(name: str, option: Option, metavar: str, callback: Any = None, complete: Any = None) -> Decorator:
-    """Returns an option that may be repeated; `complete` returns the values that a shell offers."""
+    """Returns an option that may be repeated; `complete` returns the candidates for a shell."""
     flag = f"--{name.replace('_', '-')}"
     return click.option(flag, multiple=True, metavar=metavar, callback=callback, shell_complete=complete, help=option.description)
 
 
-def _unset(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> Sequence[str] | None:
-    """Returns the values of a repeatable option, or None if it is not used.
+def _none_if_unused(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> Sequence[str] | None:
+    """Returns the values of a repeatable option.
 
-    None lets the settings provide the values.
+    If the option is not used, returns None, so that settings can provide the values.
     """
     return values or None
 
@@ -143,7 +143,7 @@ input_size_option = click.option(
 
 
 def input_form_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds --legacy and --extract, which the function gets as one argument, `form`."""
+    """Adds --legacy and --extract, which the function gets as the argument `form`."""
 
     @wraps(function)
     def with_form(*, legacy: bool, extract: bool, **values: Any) -> Any:
@@ -160,7 +160,10 @@ def input_form_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def file_choice_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds options that the function gets as `choice`, which also contains `--stdin-filename`."""
+    """Adds options for choosing files, which the function gets as the argument `choice`.
+
+    The argument also contains the value of `--stdin-filename`.
+    """
 
     @wraps(function)
     def with_choice(**values: Any) -> Any:

@@ -17,7 +17,7 @@ __all__ = [
     "bug_message",
     "complain",
     "counted",
-    "escaped",
+    "escape",
     "flush_out",
     "report_bug",
     "silence",
@@ -33,16 +33,16 @@ BROKEN_PIPE = 128 + 13
 # Control characters other than tabs and line ends, characters that control the direction of text,
 # and bytes that are not UTF-8, which some terminals take for control characters. Other unprintable
 # characters are harmless.
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
 
 SEPARATOR = "// -----\n\n"
 """The lines between modules on standard output."""
 
 
 class OutputError(Exception):
-    """Raised if standard output cannot be written. It ends the command.
+    """Raised if standard output cannot be written, to end the command.
 
-    `message` is None if the reader of a pipe has closed it.
+    `message` is None if the reader of a pipe has closed the pipe.
     """
 
     def __init__(self, exit_code: int, message: str | None) -> None:
@@ -51,13 +51,13 @@ class OutputError(Exception):
         self.message = message
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Returns a string with control characters escaped, except for line ends and tabs.
 
-    >>> escaped("a\\tb\\x1b[31m\\n")
+    >>> escape("a\\tb\\x1b[31m\\n")
     'a\\tb\\\\x1b[31m\\n'
     """
-    return _UNSEEN.sub(lambda found: visible(found[0]), text)
+    return _CONTROL_CHARACTERS.sub(lambda found: visible(found[0]), text)
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -74,15 +74,15 @@ def write_out(text: str | bytes, *, is_escaped: bool = False) -> None:
 
     A `bytes` object is written unchanged, and so are bytes of the input that are not UTF-8. On a
     terminal, control characters in a string are escaped, since modules may come from untrusted
-    sources and must not control the terminal. If `is_escaped` is True, the string has been escaped
-    already, and may contain colors. Files and pipes get every character unchanged.
+    sources and must not control the terminal. If `is_escaped` is True, the string is already
+    escaped and may contain colors. Files and pipes get every character unchanged.
     """
     if not text:
         return
     if sys.stdout is None:
         raise OutputError(2, "standard output is closed")
     if isinstance(text, str) and not is_escaped and sys.stdout.isatty():
-        text = escaped(text)
+        text = escape(text)
     try:
         sys.stdout.buffer.write(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
     except OSError as error:
@@ -143,6 +143,6 @@ def bug_message(message: str, trace: str, name: str | None = None) -> str:
     Writes the traceback to standard error if HLOTOOL_DEBUG is set.
     """
     if os.environ.get("HLOTOOL_DEBUG") and sys.stderr is not None:
-        sys.stderr.write(escaped(trace))
+        sys.stderr.write(escape(trace))
     where = f" while working on '{name}'" if name else ""
     return f"internal error{where}: {message.splitlines()[0][:200]}. This is a bug; please report it with the input (HLOTOOL_DEBUG=1 shows where)"

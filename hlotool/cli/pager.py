@@ -29,9 +29,8 @@ _ASSIGNMENT = re.compile(r"\w+=")
 def show_in_pager(pieces: Iterable[str]) -> bool:
     """Shows text in $HLOTOOL_PAGER, $PAGER or less, if standard output is a terminal.
 
-    Otherwise, or if there is no pager, shows nothing and returns False. An empty value or `cat`
-    means that there is no pager.
-    Leaving the pager before the end is not an error.
+    If it is not a terminal, or if there is no pager, shows nothing and returns False. An empty
+    value or `cat` means that there is no pager. Leaving the pager before the end is not an error.
     """
     command = _command()
     if command is None or sys.stdout is None or not sys.stdout.isatty():
@@ -42,7 +41,7 @@ def show_in_pager(pieces: Iterable[str]) -> bool:
         pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env={**_ENVIRONMENT, **os.environ, **_SAFE})
     except OSError:
         return False
-    with _without_interrupts():
+    with _ignore_interrupts():
         assert pager.stdin is not None
         try:
             for piece in pieces:
@@ -56,7 +55,7 @@ def show_in_pager(pieces: Iterable[str]) -> bool:
 
 
 def _command() -> str | None:
-    """Returns the pager's command; None if the program is missing or no pager is wanted."""
+    """Returns the pager's command, or None if the program is missing or no pager is wanted."""
     chosen = next((value for name in ("HLOTOOL_PAGER", "PAGER") if (value := os.environ.get(name)) is not None), _DEFAULT)
     try:
         words = shlex.split(chosen)
@@ -67,7 +66,7 @@ def _command() -> str | None:
 
 
 @contextmanager
-def _without_interrupts() -> Iterator[None]:
+def _ignore_interrupts() -> Iterator[None]:
     """Ignores Ctrl-C while a pager is open, since the pager handles it.
 
     For example, Ctrl-C ends a search in `less`, but not `less` itself.

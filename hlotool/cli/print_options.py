@@ -31,25 +31,25 @@ PRINT_OPTIONS = options_of(hlotool.PrintOptions)
 def print_options(preset: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds --preset, with `preset` as its default, and an option for each field of PrintOptions.
 
-    The function gets them as one argument, `print_options`. --help lists options with a value
-    first, then flags.
+    The function gets the chosen options as the argument `print_options`. --help lists the options
+    with a value first, then the flags.
     """
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def with_options(*, base: str, **values: Any) -> Any:
             changes = {name: value for name in PRINT_OPTIONS if (value := values.pop(name)) is not None}
-            return function(**values, print_options=_chosen(base, changes))
+            return function(**values, print_options=_build_options(base, changes))
 
         names = sorted(PRINT_OPTIONS, key=lambda name: PRINT_OPTIONS[name].kind == "flag")
-        text = f"Values of all flags that are not set; default: {preset}."
+        text = f"Preset that determines the options that are not set; default: {preset}."
         choice = click.option("--preset", "base", type=click.Choice(list(PRESETS)), default=preset, help=text)
         return decorate(with_options, [choice, *(click_option(name, PRINT_OPTIONS[name]) for name in names)])
 
     return add
 
 
-def _chosen(preset: str, changes: dict[str, Any]) -> hlotool.PrintOptions:
+def _build_options(preset: str, changes: dict[str, Any]) -> hlotool.PrintOptions:
     constructor = PRESETS[preset]
     options: hlotool.PrintOptions = getattr(hlotool.PrintOptions, constructor)() if constructor else hlotool.PrintOptions()
     return replace(options, **changes)

@@ -25,7 +25,7 @@ def print_modules(
 ) -> None:
     """Writes the text of each module, with separators in between, and ends the command.
 
-    `output` is a file; None and `-` stand for standard output.
+    `output` is the name of a file; None and `-` mean standard output.
     """
     check_outputs([output], inputs)
     outcome = Outcome()

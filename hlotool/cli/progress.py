@@ -18,9 +18,9 @@ __all__ = ["progress"]
 
 # Seconds before the bar is shown.
 _DELAY = 1.0
-# In characters. The rest of the line is for the name of the file.
+# The width of the title and of the bar, in characters. The rest of the line is for the file name.
 _MAX_TITLE_LENGTH, _BAR = 20, 20
-# The percentage, the remaining time, and the spaces between columns.
+# The width of the percentage, the remaining time, and the spaces between columns.
 _OTHERS = len("100%") + len("0:00:00") + 6
 
 
@@ -42,7 +42,7 @@ def progress(total: int, title: str, *, quiet: bool = False) -> Iterator[Callabl
             if time.monotonic() - started < _DELAY:
                 return
             rich = import_module("rich.progress")
-            shown_title = _end_of(visible(title), _MAX_TITLE_LENGTH)
+            shown_title = _ending(visible(title), _MAX_TITLE_LENGTH)
             console = import_module("rich.console").Console(stderr=True)
             columns = (rich.BarColumn(_BAR), rich.TaskProgressColumn(), rich.MofNCompleteColumn(), rich.TimeRemainingColumn())
             texts = [rich.TextColumn(f"{{task.fields[{field}]}}", markup=False) for field in ("title", "name")]
@@ -50,7 +50,7 @@ def progress(total: int, title: str, *, quiet: bool = False) -> Iterator[Callabl
             bar.start()
             task = bar.add_task("", total=total, title=shown_title, name="")
             available = console.width - len(shown_title) - _BAR - 2 * len(str(total)) - 1 - _OTHERS
-        bar.update(task, completed=done, name=_end_of(visible(name), available))
+        bar.update(task, completed=done, name=_ending(visible(name), available))
 
     try:
         yield advance
@@ -59,10 +59,10 @@ def progress(total: int, title: str, *, quiet: bool = False) -> Iterator[Callabl
             bar.stop()
 
 
-def _end_of(name: str, width: int) -> str:
-    """Returns the end of a name, which distinguishes files best; empty if nothing fits.
+def _ending(name: str, width: int) -> str:
+    """Returns the end of a name, which distinguishes files best, or "" if nothing fits.
 
-    >>> _end_of("dumps/module_0001.txt", 12), _end_of("a.hlo", 12), _end_of("a.hlo", 1)
+    >>> _ending("dumps/module_0001.txt", 12), _ending("a.hlo", 12), _ending("a.hlo", 1)
     ('..._0001.txt', 'a.hlo', '')
     """
     # Some characters are two columns wide.

@@ -111,7 +111,7 @@ def _excerpt(line: str, column: int, end_column: int, available: int) -> tuple[s
     start = min(column - 1, len(line))
     end = max(start + 1, min(end_column - 1, len(line)))
     if end == start + 1 and (word := _WORD.match(line, start)):
-        # A span of one character is only a position; marks under a whole word are easier to see.
+        # A span of one character is only a position. Marks under the whole word are easier to see.
         end = word.end()
     low, high = 0, len(line)
     if high > available:
@@ -121,12 +121,12 @@ def _excerpt(line: str, column: int, end_column: int, available: int) -> tuple[s
         low = max(0, high - keep)
     head = _CUT if low else ""
     tail = _CUT if high < len(line) else ""
-    before, marked = _one_cell_each(line[low:start]), _one_cell_each(line[start : min(end, high)])
-    shown = head + _one_cell_each(line[low:high]) + tail
+    before, marked = _to_single_cells(line[low:start]), _to_single_cells(line[start : min(end, high)])
+    shown = head + _to_single_cells(line[low:high]) + tail
     return shown, len(head) + _cells(before), max(1, _cells(marked))
 
 
-def _one_cell_each(text: str) -> str:
+def _to_single_cells(text: str) -> str:
     """Returns the text with one column per character, so that marks below it are aligned.
 
     Tabs become spaces, and other invisible characters become replacement characters.
@@ -159,8 +159,8 @@ def _concise(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
 Render = Callable[[Iterable[FileFinding], Style], Iterator[str]]
 
 
-def _from(module: str, name: str) -> Render:
-    """Returns a format whose module is imported on use."""
+def _lazy_format(module: str, name: str) -> Render:
+    """Returns the function for a format, whose module is imported on use."""
 
     def render(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
         function: Render = getattr(import_module(f"hlotool.cli.{module}"), name)
@@ -172,19 +172,19 @@ def _from(module: str, name: str) -> Render:
 FORMATS: dict[str, Render] = {
     "text": _text,
     "concise": _concise,
-    "json": _from("render_records", "json_array"),
-    "jsonl": _from("render_records", "json_lines"),
-    "github": _from("render_records", "github"),
-    "gitlab": _from("render_records", "gitlab"),
-    "rdjson": _from("render_records", "rdjson"),
-    "sarif": _from("render_reports", "sarif"),
-    "junit": _from("render_reports", "junit"),
-    "markdown": _from("render_reports", "markdown"),
-    "null": _from("render_records", "null"),
+    "json": _lazy_format("render_records", "json_array"),
+    "jsonl": _lazy_format("render_records", "json_lines"),
+    "github": _lazy_format("render_records", "github"),
+    "gitlab": _lazy_format("render_records", "gitlab"),
+    "rdjson": _lazy_format("render_records", "rdjson"),
+    "sarif": _lazy_format("render_reports", "sarif"),
+    "junit": _lazy_format("render_reports", "junit"),
+    "markdown": _lazy_format("render_reports", "markdown"),
+    "null": _lazy_format("render_records", "null"),
 }
-"""The output formats, by the names that `--output-format` takes.
+"""The functions for the output formats, by the names that `--output-format` takes.
 
-Each converts an iterable of findings to pieces of output.
+Each function converts an iterable of findings to pieces of output.
 """
 
 

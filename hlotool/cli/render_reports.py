@@ -93,7 +93,7 @@ def junit(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """Yields JUnit XML with a test suite for each file.
 
     A suite has a failed test for each error or warning, and a skipped test for each finding of
-    severity `info`. If there are no findings, it has one test that passes.
+    severity `info`. A suite without findings has one test that passes.
     """
     files: dict[str, list[Diagnostic]] = {}
     for finding in findings:
@@ -127,7 +127,7 @@ def junit(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
 
 
 def _xml(text: str) -> str:
-    """Escapes the characters that XML does not allow."""
+    """Escapes the characters that are not allowed in XML."""
     return visible(text).encode("utf-8", "backslashreplace").decode()
 
 

@@ -22,7 +22,10 @@ __all__ = ["rule_options", "settings_lines"]
 
 
 def rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds options that the function gets as `rules`; unknown rules are usage errors."""
+    """Adds options for choosing rules, which the function gets as the argument `rules`.
+
+    Unknown rules are usage errors.
+    """
 
     @wraps(function)
     def with_rules(**values: Any) -> Any:
@@ -53,7 +56,7 @@ def settings_lines(rules: RuleChoice, name: str, settings: Settings, baseline: s
     yield f"settings for '{name}', from {origin}"
     yield f"preset = {rules.preset_for(settings)}"
     for field, option in MODES.items():
-        yield f"{key_of(field)} = {option.shown(getattr(checks.modes, field))}"
+        yield f"{key_of(field)} = {option.format(getattr(checks.modes, field))}"
     yield f"baseline = {baseline or 'none'}"
     for code, level in sorted(checks.severities.items()):
         yield f"severity.{code} = {level}"

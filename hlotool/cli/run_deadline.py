@@ -17,7 +17,7 @@ from hlotool.errors import HlotoolError
 
 __all__ = ["Deadline", "TimeoutExceeded"]
 
-# The time, in seconds, that an executor is given to notice the timeout by itself and to report the
+# The time, in seconds, that an executor has to notice the timeout itself and report the
 # instruction.
 _GRACE = 1.0
 # In seconds. Timers cannot wait much longer than this.

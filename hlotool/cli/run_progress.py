@@ -19,7 +19,7 @@ _WIDTH = 78
 
 
 def is_wanted(*, quiet: bool) -> bool:
-    """Returns whether standard error is a terminal, and progress is not switched off."""
+    """Returns whether standard error is a terminal and progress is not switched off."""
     return not quiet and sys.stderr is not None and sys.stderr.isatty()
 
 
@@ -63,7 +63,7 @@ class RunProgress(Observer):
         self.done += 1
 
     def line(self, where: RunPosition, now: float) -> str:
-        """Returns a line such as: 12 s  3,456 instructions  while.5 iteration 17  dot.3."""
+        """Returns a line such as `12 s  3,456 instructions  while.5 iteration 17  dot.3`."""
         names = []
         for frame in (where.frames[0], where.frames[-1]) if len(where.frames) > 1 else where.frames:
             names.append(frame.instruction.name + ("" if frame.iteration is None else f" iteration {frame.iteration}"))

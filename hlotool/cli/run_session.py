@@ -69,7 +69,7 @@ class Session:
     def _tracer(self, pattern: str | None) -> Tracer | None:
         if pattern is None:
             if self.request.trace_out is not None:
-                raise click.UsageError("--trace-out needs --trace REGEX, which selects what to write")
+                raise click.UsageError("--trace-out requires --trace REGEX, which selects the arrays to write")
             return None
         try:
             return Tracer(re.compile(pattern), self._show_trace, keep=self.request.trace_out is not None)
@@ -124,11 +124,11 @@ class Session:
         self.deadline.check()
         comparisons: dict[str, list[Comparison]] = {}
         if expected is not None and reference is not None:
-            comparisons[reference] = self._compared(shape, value, expected)
+            comparisons[reference] = self._compare_values(shape, value, expected)
         if other is not None and other_path is not None:
             theirs = self._evaluate(other, values, [])
             names = [path for path, _ in files.output_names(self._result_shape(other), self.devices)]
-            comparisons[other_path] = self._compared(shape, value, list(zip(names, leaves(theirs), strict=True)))
+            comparisons[other_path] = self._compare_values(shape, value, list(zip(names, leaves(theirs), strict=True)))
         self.deadline.check()
         self._write(value, shape)
         if self.tracer is not None and not self.has_traced:
@@ -167,9 +167,9 @@ class Session:
             self._remark(f"'{name}' is not partitioned yet: its {partitions} partitions would compute the same values, which are computed once")
             partitions = 1
         count = replicas * partitions
-        is_asked_for = replicas == (request.replicas or 1) and partitions == (request.partitions or 1)
-        if count > _MAX_DEVICES and not is_asked_for:
-            raise HlotoolError(f"'{name}' is for {count} devices; choose with --replicas and --partitions how many should run in this process")
+        is_explicit = replicas == (request.replicas or 1) and partitions == (request.partitions or 1)
+        if count > _MAX_DEVICES and not is_explicit:
+            raise HlotoolError(f"'{name}' is for {count} devices; use --replicas and --partitions to choose the number to run in this process")
         self.partitions, self.devices = partitions, replicas * partitions
 
     def _remark(self, text: str) -> None:
@@ -256,10 +256,10 @@ class Session:
     def _show_plan(self, module: Any) -> None:
         compiled = hlotool.compile(module, options=self._options())
         if compiled.source is None:
-            raise HlotoolError(f"the module is not compiled: {compiled.reason}; hlotool run runs it instruction by instruction")
+            raise HlotoolError(f"the module cannot be compiled: {compiled.reason}; without --show-plan, it runs instruction by instruction")
         write_out(compiled.source + "\n")
 
-    def _compared(self, shape: Any, value: Any, expected: list[tuple[str, Any]]) -> list[Comparison]:
+    def _compare_values(self, shape: Any, value: Any, expected: list[tuple[str, Any]]) -> list[Comparison]:
         return compare_values(shape, value, expected, self.request.rtol, self.request.atol, self.devices)
 
     # ---- the output -----------------------------------------------------------------------------
@@ -287,7 +287,7 @@ class Session:
         self._show_profile(module)
 
     def _show_nans(self, module: Any, values: list[Any], value: Any, shape: Any) -> None:
-        """Reports NaNs in the results, with their origin or a way to find it."""
+        """Reports NaNs in the results, with their origin or the option that shows it."""
         if self.quiet or self.request.as_json:
             return
         found = nan_counts(zip(files.output_names(shape, self.devices), leaves(value), strict=True))
@@ -299,7 +299,7 @@ class Session:
         given = [p.name for p, argument in zip(module.entry.parameters, values[0], strict=True) if has_nan(argument)]
         if given:
             names = ", ".join(given[:_MAX_NAMES]) + (", ..." if len(given) > _MAX_NAMES else "")
-            complain(f"{where}; {'argument' if len(given) == 1 else 'arguments'} with NaNs: {names}")
+            complain(f"{where}; {'argument that contains NaNs' if len(given) == 1 else 'arguments that contain NaNs'}: {names}")
         elif self.request.check_nans:
             complain(f"{where}; the NaNs come from constants: no instruction computes one from operands without NaNs")
         else:
@@ -313,8 +313,8 @@ class Session:
     def _json(self, module: Any, value: Any, comparisons: dict[str, list[Comparison]]) -> str:
         """Returns the results as JSON.
 
-        If a comparison, a trace or a profile is requested, the result is an object that contains it
-        and the outputs.
+        If comparisons, a trace or a profile are requested, the result is an object that contains
+        them and the outputs.
         """
         outputs = report.as_rows(value, self._result_shape(module), self.devices)
         more: dict[str, Any] = {}

@@ -18,7 +18,7 @@ _MAX_INSTRUCTIONS = 20
 
 
 def table(rows: Sequence[Sequence[str]], *, left: int) -> Iterator[str]:
-    """Yields rows with aligned columns: numbers before column `left`, and text from there on.
+    """Yields rows with aligned columns: the first `left` columns are numbers, the others text.
 
     >>> list(table([["1", "a"], ["10", "bc"]], left=1))
     [' 1  a', '10  bc']
@@ -62,7 +62,7 @@ def _verdict(c: Comparison) -> str:
     common = [f"{c.common_nans} NaN on both sides"] if c.common_nans else []
     if c.agrees:
         return "  ".join(["agrees" if greatest else "equal", *greatest, *common])
-    limits = f"rtol {c.tolerance.relative:g}, atol {c.tolerance.absolute:g}" if c.tolerance.relative or c.tolerance.absolute else "exactly"
+    limits = f"rtol {c.tolerance.relative:g}, atol {c.tolerance.absolute:g}" if c.tolerance.relative or c.tolerance.absolute else "exact comparison"
     parts = [f"differs in {c.mismatches} of {c.elements} elements ({limits})"]
     parts += [f"{c.nans} NaN on one side" if c.nans else "", f"infinities differ: {c.infinities}" if c.infinities else "", *greatest, *common]
     return "  ".join(part for part in parts if part)
@@ -74,11 +74,20 @@ def _worst(c: Comparison) -> Iterator[str]:
     rows = [["index", "ours", "theirs", "abs", "rel", "ulp"]]
     for d in c.worst:
         index = f"[{','.join(map(str, d.index))}]"
-        rows.append([index, _shown(d.ours), _shown(d.theirs), f"{d.absolute:.3g}", f"{d.relative:.3g}", "-" if d.ulps is None else str(d.ulps)])
+        rows.append(
+            [
+                index,
+                _format_number(d.ours),
+                _format_number(d.theirs),
+                f"{d.absolute:.3g}",
+                f"{d.relative:.3g}",
+                "-" if d.ulps is None else str(d.ulps),
+            ]
+        )
     yield from table(rows, left=len(rows[0]))
 
 
-def _shown(number: Any) -> str:
+def _format_number(number: Any) -> str:
     if isinstance(number, bool):
         return str(number).lower()
     return f"{number:.9g}" if isinstance(number, float) else str(number)
@@ -88,7 +97,7 @@ def _shown(number: Any) -> str:
 
 
 def trace_line(row: TraceRow) -> str:
-    """Returns a line such as: body/next[3]  f32[4]  min 0  max 1  mean 0.5."""
+    """Returns a line such as `body/next[3]  f32[4]  min 0  max 1  mean 0.5`."""
     numbers = row.statistics
     is_scalar = row.type.endswith("[]") and numbers.least is not None
     location = on_device(f"{row.computation}/{row.key_on_device}", row.device)
@@ -128,8 +137,8 @@ def profile_lines(profile: Profile, seconds: float, peak: int | None, estimated:
     if len(costs) > len(shown):
         yield f"and {counted(len(costs) - len(shown), 'more instruction')}"
     yield ""
-    memory = f", peak memory {format_bytes(peak)} of the whole process" if peak is not None else ""
-    yield f"{seconds:.3f} s, {total:.3f} s of it in instructions{memory}, {format_bytes(estimated)} of values estimated"
+    memory = f"; peak memory of the process {format_bytes(peak)}" if peak is not None else ""
+    yield f"{seconds:.3f} s, of which {total:.3f} s in instructions{memory}; estimated memory for values {format_bytes(estimated)}"
 
 
 def profile_json(profile: Profile, seconds: float, peak: int | None, estimated: int) -> dict[str, Any]:

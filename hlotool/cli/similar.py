@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 
 from hlotool.workspace.findings import FileFinding
 
-__all__ = ["collapsed"]
+__all__ = ["collapse"]
 
 # Groups of more findings than this are collapsed.
 _MAX_SIMILAR = 3
 _VARIABLE = re.compile(r"'[^']*'|\([^()]*\)|[a-z][a-z0-9]*\[[^\]]*\](?:\{[^}]*\})?|[0-9]+")
 
 
-def collapsed(findings: Sequence[FileFinding]) -> Iterator[FileFinding]:
-    """Yields the findings of a file, reducing large groups of similar findings to the first one.
+def collapse(findings: Sequence[FileFinding]) -> Iterator[FileFinding]:
+    """Yields the findings of a file, but only the first of each large group of similar findings.
 
-    The first finding of such a group is shown with the number of the others.
+    Such a finding is shown with the number of the other findings in its group.
 
     >>> from hlotool.errors import Diagnostic
     >>> findings = [FileFinding(Diagnostic("T003", "result-shape", "error", f"'a.{k}' is wrong", computation="e"), "") for k in range(5)]
-    >>> [f.similar for f in collapsed(findings)]
+    >>> [f.similar for f in collapse(findings)]
     ["4 more like it in 'e'"]
     """
     groups: dict[tuple[str, str], list[FileFinding]] = {}

@@ -10,7 +10,7 @@ import click
 from hlotool.cli.output import visible
 from hlotool.workspace.line_changes import LineChange, line_changes
 
-__all__ = ["header_name", "painted_patch", "unified_diff"]
+__all__ = ["color_patch", "header_name", "unified_diff"]
 
 _CONTEXT = 3
 _COLORS = {"@": "cyan", "-": "red", "+": "green"}
@@ -31,7 +31,7 @@ def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> 
     +c
     """
     first, second = _lines(before), _lines(after)
-    paint: _Paint = _painted if color else _plain
+    paint: _Paint = _color_line if color else _plain
     started = False
     for group in _groups(line_changes(first, second)):
         if not started:
@@ -43,7 +43,7 @@ def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> 
 
 
 def _lines(text: str) -> list[str]:
-    """Returns the lines of a string with their ends. Only line feeds end a line, as for `patch`."""
+    """Returns the lines of a string with their ends; only line feeds end a line, as for `patch`."""
     lines = text.split("\n")
     return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
@@ -75,13 +75,13 @@ def _plain(text: str, color: str | None = None, *, bold: bool | None = None) -> 
     return text
 
 
-def _painted(text: str, color: str | None = None, *, bold: bool | None = None) -> str:
+def _color_line(text: str, color: str | None = None, *, bold: bool | None = None) -> str:
     line, end, note = text.partition("\n")
     line = "\t".join(map(visible, line.removesuffix("\r").split("\t")))
     return f"{click.style(line, fg=color, bold=bold)}{end}{note}"
 
 
-def painted_patch(patch: str) -> Iterator[str]:
+def color_patch(patch: str) -> Iterator[str]:
     """Yields the lines of a patch in the colors of a diff.
 
     Control characters are escaped, since the lines are for a terminal.
@@ -89,7 +89,7 @@ def painted_patch(patch: str) -> Iterator[str]:
     for line in patch.split("\n")[:-1]:
         is_name = line.startswith(("--- ", "+++ "))
         color = None if is_name else _COLORS.get(line[:1])
-        yield _painted(f"{line}\n", color, bold=True) if is_name else _painted(f"{line}\n", color)
+        yield _color_line(f"{line}\n", color, bold=True) if is_name else _color_line(f"{line}\n", color)
 
 
 def _groups(changes: Iterator[LineChange]) -> Iterator[list[LineChange]]:

@@ -25,7 +25,7 @@ from hlotool.optimizer.passes.cse import equal_instructions
 from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import Rule, all_rules
 from hlotool.optimizer.simplify import adapt, rejection_reason
-from hlotool.text.formatting.spelling import options_like
+from hlotool.text.formatting.spelling import infer_options
 from hlotool.text.locate.instruction import locate
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.source.part_names import PartName
@@ -227,5 +227,5 @@ class _Trial:
 
         For example, the text may or may not use percent signs, layouts and operand shapes.
         """
-        options = options_like(self.text, x, print_result_shape=print_result_shape)
+        options = infer_options(self.text, x, print_result_shape=print_result_shape)
         return InstructionWriter.with_own_names(self.module, options)

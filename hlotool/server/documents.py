@@ -26,7 +26,7 @@ from hlotool.memo import Memo, cached_property
 from hlotool.server.positions import LineTable
 from hlotool.shapes.metadata import StackTables
 from hlotool.text.parse.fast_path import FastPath
-from hlotool.text.parse.parser import decoded, parse_source, parts_of, read_source
+from hlotool.text.parse.parser import decode_text, parse_source, parts_of, read_source
 from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["Document", "ModuleText", "path_of"]
@@ -287,7 +287,7 @@ class Document:
         base = self._base if self.age else None
         known = {} if base is None else {module.start: module for module in base.modules}
         path = next((module.path for module in known.values() if module.path is not None), None)
-        for part in parts_of(decoded(self.text), self.name):
+        for part in parts_of(decode_text(self.text), self.name):
             if part.is_separator or not part.source.text or part.source.text.isspace():
                 continue
             old = known.get(part.start)

@@ -16,7 +16,7 @@ from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.optimizer.inlining import can_replace_caller, copy_body, has_no_other_attributes, replace_caller
 from hlotool.server.documents import ModuleText
 from hlotool.server.formatting import changes_between
-from hlotool.text.formatting.spelling import options_like
+from hlotool.text.formatting.spelling import infer_options
 from hlotool.text.locate.declarations import is_marked_root
 from hlotool.text.parse.parser import parse_source
 from hlotool.text.print.instruction import InstructionWriter
@@ -169,7 +169,7 @@ class _Lines:
         if following is None or following.start < 0:
             raise EditError("a new computation cannot be inserted here")
         first = following.instructions[0]
-        options = replace(options_like(self.text, _typical(following)), print_program_shape="->" in self.text[following.start : first.start])
+        options = replace(infer_options(self.text, _typical(following)), print_program_shape="->" in self.text[following.start : first.start])
         start = self.text.rfind("\n", 0, skip_trivia(self.text, following.start)) + 1
         text = ModulePrinter(self.after, options).computation(new, 0, nested=False)
         end = "\r\n" if self.text[start - 2 : start] == "\r\n" else "\n"
@@ -245,7 +245,7 @@ class _Lines:
         like = owner.instructions[0]
         start = skip_trivia(self.text, like.start)
         line = self.text.rfind("\n", 0, start) + 1
-        options = options_like(self.text, self._source_of(x) or _typical(owner))
+        options = infer_options(self.text, self._source_of(x) or _typical(owner))
         written = InstructionWriter.with_own_names(self.after, options).write(x, is_root=is_root, level=0)
         ending = "\r\n" if self.text[like.end - 2 : like.end] == "\r\n" else "\n"
         return f"{self.text[line:start]}{written}{ending}"
@@ -262,7 +262,7 @@ class _Lines:
         return source if source is not None and source.start >= 0 else None
 
     def _print(self, like: Instruction, x: Instruction) -> str:
-        return InstructionWriter.with_own_names(self.after, options_like(self.text, like)).write(x, is_root=False, level=0)
+        return InstructionWriter.with_own_names(self.after, infer_options(self.text, like)).write(x, is_root=False, level=0)
 
 
 def _typical(computation: Computation) -> Instruction:

@@ -102,7 +102,7 @@ def _silent_codes(modes: VerifyModes, *, is_sound: bool) -> frozenset[str]:
 
     These are the codes that a mode turns off and, if the module has errors, the codes of lints.
     """
-    off = {code for name, option in options_of(VerifyModes).items() for code in option.silent(getattr(modes, name))}
+    off = {code for name, option in options_of(VerifyModes).items() for code in option.silent_codes(getattr(modes, name))}
     lints = () if is_sound else (code for rule in MODULE_RULES if rule.stage == LINT for code in rule.codes)
     return frozenset({*off, *lints})
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from hlotool.errors import Diagnostic, Edit, Fix, ParseError, Source
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.text.parse.fast_path import FastPath
-from hlotool.text.parse.parser import decoded, parts_of, read_source
+from hlotool.text.parse.parser import decode_text, parts_of, read_source
 from hlotool.verifier import fixes
 
 __all__ = [
@@ -197,7 +197,7 @@ def fix_text(
     rules, and does not change the entry or the roots of computations. Only rewrites may replace
     roots.
     """
-    whole = decoded(text)
+    whole = decode_text(text)
     out, fixed = [], Counter[str]()
     for part in parts_of(whole, filename):
         if part.is_separator:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from hlotool.errors import Diagnostic, Edit, ParseError, Source
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Module
-from hlotool.text.parse.parser import decoded, parse_source, parts_of
+from hlotool.text.parse.parser import decode_text, parse_source, parts_of
 from hlotool.verifier.fixing import Check, FixedText, apply_edits
 from hlotool.verifier.suppressions import Mark, marks_of
 
@@ -31,7 +31,7 @@ def add_ignores(text: str, filename: str, check: Check) -> FixedText:
     '  ROOT p = f32[?] parameter(0) // hlotool: ignore[T083]'
     """
     out, count = [], Counter[str]()
-    for part in parts_of(decoded(text), filename):
+    for part in parts_of(decode_text(text), filename):
         after, hidden = (part.source.text, Counter[str]()) if part.is_separator else _add_marks(part.source, check)
         out.append(after)
         count += hidden

@@ -289,4 +289,4 @@ def _may_be_hlo(path: str) -> bool:
     # Imported on use, since few calls choose files this way.
     other_formats = import_module("hlotool.text.parse.other_formats")
     name = os.path.basename(path)  # noqa: PTH119
-    return not (_DUMP_FILE_NAME.match(name) or other_formats.is_dumped_beside(beginning.decode("utf-8", "surrogateescape")))
+    return not (_DUMP_FILE_NAME.match(name) or other_formats.accompanies_dump(beginning.decode("utf-8", "surrogateescape")))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hlotool.errors import HlotoolError, ParseError, Source
 from hlotool.ir.model import Module
-from hlotool.text.parse.parser import decoded, parse_source, parts_of
+from hlotool.text.parse.parser import decode_text, parse_source, parts_of
 from hlotool.workspace.reading import InputForm
 
 __all__ = ["ModuleSource", "module_sources", "modules_of", "modules_or_error", "only_module"]
@@ -41,7 +41,7 @@ def module_sources(text: str, name: str, form: InputForm) -> list[ModuleSource]:
     ['HloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }']
     """
     if not form.extract:
-        return [ModuleSource(part.source, part.start) for part in parts_of(decoded(text), name) if not part.is_separator]
+        return [ModuleSource(part.source, part.start) for part in parts_of(decode_text(text), name) if not part.is_separator]
     # Imported on use: most files contain nothing but HLO. Offsets in an excerpt already refer to
     # the whole text.
     excerpts = import_module("hlotool.text.parse.extraction").excerpts_of(text, name)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.errors import Diagnostic, ParseError, Source
 from hlotool.ir.model import Module
-from hlotool.text.legacy.rewrite import modernized
-from hlotool.text.parse.parser import decoded, parse_source, parts_of
+from hlotool.text.legacy.rewrite import modernize
+from hlotool.text.parse.parser import decode_text, parse_source, parts_of
 from hlotool.verifier.engine import check
 from hlotool.verifier.fixing import FixedText, fix_text
 from hlotool.verifier.ignoring import add_ignores
@@ -72,8 +72,8 @@ def rewrite_text(text: str, name: str, checks: Checks, request: RewriteRequest) 
 def _modern(text: str, name: str) -> FixedText:
     """Returns the text in today's spelling, except for modules that would get more parse errors."""
     out, fixed = [], Counter[str]()
-    for part in parts_of(decoded(text), name):
-        after, warnings = (part.source, []) if part.is_separator else modernized(part.source)
+    for part in parts_of(decode_text(text), name):
+        after, warnings = (part.source, []) if part.is_separator else modernize(part.source)
         is_better = bool(warnings) and _error_count(after) <= _error_count(part.source)
         out.append(after.text if is_better else part.source.text)
         fixed.update(warning.code for warning in warnings if is_better)

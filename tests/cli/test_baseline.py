@@ -67,7 +67,7 @@ def test_resolved_findings_are_mentioned(cli, project):
     (project / "known.hlo").write_text(KNOWN.replace("f32[5]", "f32[4]").replace("s32[3]", "s32[4]"))
     result = cli("verify", "--ignore", "W", "--baseline", project / "known.json", project / "known.hlo")
     assert result.exit_code == 0
-    assert "2 from the baseline no longer found (--write-baseline)" in result.stdout
+    assert "2 of the baseline no longer found (--write-baseline)" in result.stdout
 
 
 def test_fixes_and_statistics_respect_the_baseline(cli, project):
@@ -157,7 +157,7 @@ def test_each_file_has_the_baseline_of_its_settings(cli, project):
     result = cli("verify", *names)
     assert (result.exit_code, result.stdout) == (
         0,
-        "2 files checked, no findings, 3 in the baseline, 1 from the baseline no longer found (--write-baseline)\n",
+        "2 files checked, no findings, 3 in the baseline, 1 of the baseline no longer found (--write-baseline)\n",
     )
     assert cli("verify", *names, project / "c" / "m.hlo").exit_code == 2
 

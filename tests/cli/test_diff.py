@@ -1,6 +1,6 @@
 """`hlotool diff`: exit codes, output, formats and errors.
 
-The cases in tests/differ test the changes that it reports.
+The cases in tests/differ test the reported changes.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def test_which_differences_count(cli, pair):
         (("--stat", "--name-only"), "use one of the two"),
         (("--stat", "--output-format", "json"), "--stat applies to text only"),
         (("-U", "x"), "'x' is not a valid integer"),
-        (("-y", "--stat"), "--side-by-side shows instructions, and --stat and --name-only do not"),
+        (("-y", "--stat"), "--side-by-side cannot be combined with --stat, which shows no instructions"),
         (("-y", "--output-format", "json"), "--side-by-side applies to text only"),
     ],
 )
@@ -171,7 +171,7 @@ def test_equal_changes_are_grouped(cli, file_of):
 UNARY = ("abs", "cbrt", "ceil", "cosine", "exponential", "floor", "log", "logistic", "negate", "sign", "sine", "sqrt", "tan", "tanh", "rsqrt", "erf")
 
 
-def rewritten(count: int) -> tuple[str, str]:
+def make_differing_modules(count: int) -> tuple[str, str]:
     """Returns two modules that differ in about `count` instructions, each in a different way.
 
     One module has a fusion instead of a custom call.
@@ -191,7 +191,7 @@ def rewritten(count: int) -> tuple[str, str]:
 
 
 def test_large_differences_begin_with_a_summary(cli, file_of):
-    left, right = (file_of(name, text) for name, text in zip(("a.hlo", "b.hlo"), rewritten(120), strict=True))
+    left, right = (file_of(name, text) for name, text in zip(("a.hlo", "b.hlo"), make_differing_modules(120), strict=True))
     shown = cli("diff", left, right).stdout
     sentence, _, body = shown.partition("\n\n")
     assert sentence.startswith("121 instructions changed (custom-call -> fusion, ")
@@ -249,7 +249,7 @@ def test_differences_are_highlighted(cli, pair, file_of):
     assert strong not in cli("diff", pair[0], other, "--color", "always").stdout.partition("e (ENTRY)")[2].partition("custom-call(")[0]
 
 
-def on_terminal(*arguments: str | Path, env: dict[str, str]) -> tuple[int, str]:
+def run_on_terminal(*arguments: str | Path, env: dict[str, str]) -> tuple[int, str]:
     """Returns the exit code of a command that runs on a terminal, and its output."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(Path(hlotool.__file__).parents[1]), "NO_COLOR": "1", **env}
@@ -270,22 +270,22 @@ def test_pager(pair, cli, tmp_path):
     plain = cli("diff", *pair).stdout
     paged = "".join(f"| {line}\n" for line in plain.splitlines())
     mark = "sed 's/^/| /'"
-    assert on_terminal("diff", *pair, env={"PAGER": mark}) == (1, paged)
-    assert on_terminal("diff", *pair, env={"HLOTOOL_PAGER": mark, "PAGER": "false"}) == (1, paged)
-    assert on_terminal("diff", *pair, env={"PAGER": f"MARK=1 {mark} | cat"}) == (1, paged)
+    assert run_on_terminal("diff", *pair, env={"PAGER": mark}) == (1, paged)
+    assert run_on_terminal("diff", *pair, env={"HLOTOOL_PAGER": mark, "PAGER": "false"}) == (1, paged)
+    assert run_on_terminal("diff", *pair, env={"PAGER": f"MARK=1 {mark} | cat"}) == (1, paged)
     # No pager is used with --no-pager, if the pager does not exist, or if PAGER has a value that
     # git treats as "no pager".
-    assert on_terminal("diff", *pair, "--no-pager", env={"PAGER": mark}) == (1, plain)
+    assert run_on_terminal("diff", *pair, "--no-pager", env={"PAGER": mark}) == (1, plain)
     for pager in ("", "cat", "there-is-no-such-pager", "'"):
-        assert on_terminal("diff", *pair, env={"PAGER": pager}) == (1, plain)
+        assert run_on_terminal("diff", *pair, env={"PAGER": pager}) == (1, plain)
     # The user may close the pager before the end.
-    assert on_terminal("diff", *pair, env={"PAGER": "head -n 1"}) == (1, plain.partition("\n")[0] + "\n")
-    assert on_terminal("diff", *pair, env={"PAGER": "true"}) == (1, "")
+    assert run_on_terminal("diff", *pair, env={"PAGER": "head -n 1"}) == (1, plain.partition("\n")[0] + "\n")
+    assert run_on_terminal("diff", *pair, env={"PAGER": "true"}) == (1, "")
     # JSON output and output to a file do not go through the pager.
-    assert on_terminal("diff", *pair, "--output-format", "json", env={"PAGER": mark})[1].startswith("{")
-    assert on_terminal("diff", *pair, "-o", tmp_path / "out", env={"PAGER": mark}) == (1, "")
+    assert run_on_terminal("diff", *pair, "--output-format", "json", env={"PAGER": mark})[1].startswith("{")
+    assert run_on_terminal("diff", *pair, "-o", tmp_path / "out", env={"PAGER": mark}) == (1, "")
     assert (tmp_path / "out").read_text() == plain
-    assert on_terminal("diff", pair[0], pair[0], env={"PAGER": "echo nothing; cat"}) == (0, "")
+    assert run_on_terminal("diff", pair[0], pair[0], env={"PAGER": "echo nothing; cat"}) == (0, "")
 
 
 def test_reading_in_a_pager_does_not_count_towards_the_timeout(pair, cli, monkeypatch):

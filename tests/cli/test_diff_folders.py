@@ -49,7 +49,7 @@ def folders(tmp_path, monkeypatch):
     return make
 
 
-def renamed(text: str) -> str:
+def rename_all(text: str) -> str:
     return re.sub(r"\b(\w+)\.(\d)\b", r"\1.7\2", text)
 
 
@@ -66,7 +66,7 @@ def test_modules_are_paired_by_content(cli, folders):
 
 
 def test_exit_codes(cli, folders, tmp_path):
-    before, after = folders({"a.hlo": SMALL, "b.hlo": LARGE}, {"c.hlo": renamed(SMALL), "b.hlo": LARGE})
+    before, after = folders({"a.hlo": SMALL, "b.hlo": LARGE}, {"c.hlo": rename_all(SMALL), "b.hlo": LARGE})
     same = cli("diff", before, before)
     assert (same.exit_code, same.stdout, same.stderr) == (0, "", "")
     names = cli("diff", before, after)
@@ -165,7 +165,7 @@ def test_files_that_cannot_be_read(cli, folders, tmp_path):
 @pytest.mark.parametrize("folder", ["before", "after"])
 def test_files_that_vanish(cli, folders, tmp_path, monkeypatch, folder):
     """Checks that a file that can no longer be read counts as neither equal nor different."""
-    pair = folders({"a.hlo": SMALL, "b.hlo": LARGE}, {"a.hlo": SMALL, "b.hlo": renamed(LARGE)})
+    pair = folders({"a.hlo": SMALL, "b.hlo": LARGE}, {"a.hlo": SMALL, "b.hlo": rename_all(LARGE)})
 
     def pair_up_late(left, right):
         (tmp_path / folder / "b.hlo").unlink()
@@ -183,11 +183,11 @@ def test_equal_files_are_parsed_once(cli, folders, monkeypatch):
     pair = folders(texts, {f"other{name}": text for name, text in texts.items()})
     parsed = []
 
-    def modules_or_error_noted(text, name, form):
+    def record_modules_or_error(text, name, form):
         parsed.append(name)
         return modules_or_error(text, name, form)
 
-    monkeypatch.setattr("hlotool.workspace.comparing.modules_or_error", modules_or_error_noted)
+    monkeypatch.setattr("hlotool.workspace.comparing.modules_or_error", record_modules_or_error)
     assert cli("diff", *pair).exit_code == 0
     assert parsed == [f"before/m{k}.hlo" for k in range(4)]
     # A second command does not reuse the results of the first.
@@ -209,11 +209,11 @@ def test_several_modules_in_a_file(cli, folders):
         (("before/a.hlo", "after"), "compare two files, or two folders"),
         (("before",), "expected two modules or two folders, A and B, found 1; for the dumps of passes, use --passes"),
         (("before", "after", "after"), "found 3; for the dumps of passes, use --passes"),
-        (("before", "after", "--output-format", "html"), "html is for two modules; for folders and passes, use one of text, json, markdown"),
+        (("before", "after", "--output-format", "html"), "html applies to two modules; for folders and passes, use one of text, json, markdown"),
         (("before", "after", "--semantic"), "--semantic runs two modules"),
         (("before", "after", "--details", "--stat"), "--details shows differences, and --stat does not"),
         (("before", "after", "--until", "opcode"), "--until applies to passes; use it with --passes"),
-        (("before/a.hlo", "before/a.hlo", "--details"), "--details is for folders and passes"),
+        (("before/a.hlo", "before/a.hlo", "--details"), "--details applies to folders and passes"),
         (("before", "after", "--ignore", "nams"), "did you mean 'names'?"),
     ],
 )

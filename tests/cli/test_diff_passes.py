@@ -212,7 +212,7 @@ def test_many_damaged_dumps_in_a_row(cli, dumps):
         (("dumps", "--until", "banana"), "no dump has an instruction or a computation named 'banana'; write a category, an opcode or a name"),
         (("dumps", "--until", "all-gathr"), "no dump has an instruction or a computation named 'all-gathr'; did you mean 'all-gather'?"),
         (("dumps", "--until", "computation=mainn"), "no dump has an instruction or a computation named 'mainn'; did you mean 'main'?"),
-        (("dumps", "--output-format", "html"), "html is for two modules"),
+        (("dumps", "--output-format", "html"), "html applies to two modules"),
         (("missing",), "missing"),
     ],
 )

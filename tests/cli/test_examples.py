@@ -18,9 +18,9 @@ from hlotool.verifier.engine import verify
 from hlotool.verifier.explanations import Example, example_of, explain_rule
 
 # These rules have no examples: only modules built by programs can violate them.
-WITHOUT_TEXT = {"T077", "A029", "M025"}
-OF_TEXTS = [code for code in CODE_NAMES if code[0] != "R" and code not in WITHOUT_TEXT]
-OF_RUNS = [code for code in CODE_NAMES if code[0] == "R"]
+CODES_WITHOUT_EXAMPLES = {"T077", "A029", "M025"}
+TEXT_CODES = [code for code in CODE_NAMES if code[0] != "R" and code not in CODES_WITHOUT_EXAMPLES]
+RUN_CODES = [code for code in CODE_NAMES if code[0] == "R"]
 
 
 def modes_of(example: Example) -> VerifyModes:
@@ -37,7 +37,7 @@ def findings(text: str, example: Example) -> list[Diagnostic]:
     return verify(module, modes_of(example), select=["ALL"])
 
 
-@pytest.mark.parametrize("code", OF_TEXTS)
+@pytest.mark.parametrize("code", TEXT_CODES)
 def test_the_bad_example_is_reported_and_the_good_one_is_not(code):
     example = example_of(code)
     lines = [d.line for d in findings(example.bad, example) if d.code == code]
@@ -47,7 +47,7 @@ def test_the_bad_example_is_reported_and_the_good_one_is_not(code):
     assert [d for d in findings(example.good, example) if d.code == code or d.severity == "error"] == []
 
 
-@pytest.mark.parametrize("code", OF_RUNS)
+@pytest.mark.parametrize("code", RUN_CODES)
 def test_running_the_examples(cli, tmp_path, code):
     example = example_of(code)
     for name, text in (("bad", example.bad), ("good", example.good)):
@@ -63,13 +63,13 @@ def test_every_rule_is_explained(code):
     rule = explain_rule(code)
     assert rule.why.endswith(".")
     assert rule.configure
-    assert (not rule.bad) is (code in WITHOUT_TEXT)
-    assert (not rule.good) is (code in WITHOUT_TEXT)
+    assert (not rule.bad) is (code in CODES_WITHOUT_EXAMPLES)
+    assert (not rule.good) is (code in CODES_WITHOUT_EXAMPLES)
 
 
 def test_examples_mark_the_line():
     # The exceptions are about input that is not HLO, a header without a name, and comments.
-    assert {code for code in OF_TEXTS if f"// {code}\n" not in example_of(code).bad} == {"S049", "M019", "W050"}
+    assert {code for code in TEXT_CODES if f"// {code}\n" not in example_of(code).bad} == {"S049", "M019", "W050"}
 
 
 def test_options_refer_to_codes_that_exist():

@@ -82,7 +82,7 @@ def test_fixes_are_shown(cli, tmp_path):
 # ---- single fixes -----------------------------------------------------------------------------------------------------
 
 
-def fixed(text: str, code: str, **position: str) -> str:
+def apply_fixes(text: str, code: str, **position: str) -> str:
     """Returns the text after fixing the given finding, even if no rule reports it."""
 
     def check(module):
@@ -93,27 +93,27 @@ def fixed(text: str, code: str, **position: str) -> str:
 
 
 def test_missing_root():
-    assert fixed("ENTRY e {\n  p = f32[] parameter(0)\n  q = f32[] negate(p)\n}\n", "S007", computation="e").count("  ROOT q") == 1
+    assert apply_fixes("ENTRY e {\n  p = f32[] parameter(0)\n  q = f32[] negate(p)\n}\n", "S007", computation="e").count("  ROOT q") == 1
 
 
 def test_no_entry():
     text = "add {\n  p = f32[] parameter(0)\n}\n\nmain {\n  p = f32[] parameter(0)\n}\n"
-    assert fixed(text, "S009") == text.replace("main", "ENTRY main")
+    assert apply_fixes(text, "S009") == text.replace("main", "ENTRY main")
 
 
 def test_signature_parameters():
     text = "ENTRY %e (x: f32[3], y: (f32[], s32[])) -> f32[2] {\n  %p = f32[2] parameter(0)\n  ROOT %r = f32[2] negate(%p)\n}\n"
-    assert fixed(text, "S024", computation="e").splitlines()[0] == "ENTRY %e (p: f32[2]) -> f32[2] {"
+    assert apply_fixes(text, "S024", computation="e").splitlines()[0] == "ENTRY %e (p: f32[2]) -> f32[2] {"
 
 
 def test_dead_instruction():
     text = "ENTRY e {\n  p = f32[] parameter(0)\n  a = f32[] negate(p)\n  b = f32[] negate(p) // kept\n  ROOT r = f32[] negate(p)\n}\n"
-    assert fixed(text, "W001", computation="e", instruction="a") == text.replace("  a = f32[] negate(p)\n", "")
-    assert fixed(text, "W001", computation="e", instruction="b") == text.replace("  a = f32[] negate(p)\n", "")
-    assert fixed(text, "W001", computation="e", instruction="p") == text
-    assert fixed(text, "W001", computation="e", instruction="r") == text, "it is the root"
+    assert apply_fixes(text, "W001", computation="e", instruction="a") == text.replace("  a = f32[] negate(p)\n", "")
+    assert apply_fixes(text, "W001", computation="e", instruction="b") == text.replace("  a = f32[] negate(p)\n", "")
+    assert apply_fixes(text, "W001", computation="e", instruction="p") == text
+    assert apply_fixes(text, "W001", computation="e", instruction="r") == text, "it is the root"
     one_line = "ENTRY e { p = f32[] parameter(0) a = f32[] negate(p) ROOT r = f32[] negate(p) }"
-    assert fixed(one_line, "W001", computation="e", instruction="a") == one_line
+    assert apply_fixes(one_line, "W001", computation="e", instruction="a") == one_line
 
 
 def test_suppressed_dead_code_stays():
@@ -121,23 +121,23 @@ def test_suppressed_dead_code_stays():
         '  // hlotool: off[W001]\n  b = f32[] abs(p)\n  // hlotool: on[W001]\n  c = f32[] sine(p), frontend_attributes={hlotool_ignore="W001"}\n'
     )
     text = f"ENTRY e {{\n  p = f32[] parameter(0)\n  a = f32[] negate(p)\n{suppressed}  ROOT r = f32[] negate(p)\n}}\n"
-    assert fixed(text, "W001", computation="e", instruction="a") == text.replace("  a = f32[] negate(p)\n", "")
+    assert apply_fixes(text, "W001", computation="e", instruction="a") == text.replace("  a = f32[] negate(p)\n", "")
     dead = "// hlotool: off[W003]\nf {\n  ROOT p = f32[] parameter(0)\n}\n// hlotool: on[W003]\n"
     live = "ENTRY main {\n  ROOT p = f32[] parameter(0)\n}\n"
-    assert fixed(dead + "g {\n  ROOT p = f32[] parameter(0)\n}\n" + live, "W003", computation="g") == dead + live
+    assert apply_fixes(dead + "g {\n  ROOT p = f32[] parameter(0)\n}\n" + live, "W003", computation="g") == dead + live
 
 
 def test_dead_computation():
     dead = "dead {\n  p = f32[] parameter(0)\n}\n\n"
     live = "ENTRY main {\n  p = f32[] parameter(0)\n}\n"
-    assert fixed(dead + live, "W003", computation="dead") == live
-    assert fixed("HloModule m\n\n" + dead + live, "W003", computation="dead") == "HloModule m\n\n" + live
-    assert fixed(dead + live, "W003", computation="main") == dead + live
+    assert apply_fixes(dead + live, "W003", computation="dead") == live
+    assert apply_fixes("HloModule m\n\n" + dead + live, "W003", computation="dead") == "HloModule m\n\n" + live
+    assert apply_fixes(dead + live, "W003", computation="main") == dead + live
     # Some versions of XLA repeat the name in a comment, which is removed; other comments stay.
-    assert fixed(dead.replace("}", "} // dead") + live, "W003", computation="dead") == live
+    assert apply_fixes(dead.replace("}", "} // dead") + live, "W003", computation="dead") == live
     for comment in ("} // deadly", "// dead }\n}", "} // }", "/* } */ } // dead"):
         kept = dead.replace("}", comment) + live
-        assert fixed(kept, "W003", computation="dead") == kept
+        assert apply_fixes(kept, "W003", computation="dead") == kept
 
 
 @pytest.mark.parametrize("shape", ["f32[3]", "f32[3]{0:T(8,128)}", "(f32[3], (s32[], f32[<=2]{0}))", "/*index=0*/f32[3]"])

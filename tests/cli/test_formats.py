@@ -25,34 +25,34 @@ DIAGNOSTICS = [
 LINES = ["  a = f32[5] negate(p)", "  a = f32[5] negate(p)", "one", "\N{GREEK SMALL LETTER ALPHA}\N{GREEK SMALL LETTER BETA}c"]
 
 
-def rendered(name: str, diagnostics: list[Diagnostic] = DIAGNOSTICS) -> str:
+def render(name: str, diagnostics: list[Diagnostic] = DIAGNOSTICS) -> str:
     return "".join(FORMATS[name]((FileFinding(d, line) for d, line in zip(diagnostics, LINES, strict=False)), Style()))
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_accepts_any_diagnostic(name):
-    text = rendered(name)
-    assert text == rendered(name)
+    text = render(name)
+    assert text == render(name)
     assert text.isascii() or name in {"text", "concise", "markdown", "github", "junit"}
     assert "\x1b" not in text
-    assert isinstance(rendered(name, []), str)
+    assert isinstance(render(name, []), str)
 
 
 def test_json_lines():
-    records = [json.loads(line) for line in rendered("jsonl").splitlines()]
-    assert records == json.loads(rendered("json"))
+    records = [json.loads(line) for line in render("jsonl").splitlines()]
+    assert records == json.loads(render("json"))
     assert records[0]["source_line"] == 7
     assert records[2]["fix"] == {"title": "remove it", "is_safe": True, "edits": [{"start": 3, "end": 9, "text": "x"}]}
 
 
 def test_github_keeps_one_line_each():
-    lines = rendered("github").splitlines()
+    lines = render("github").splitlines()
     assert [line.split()[0] for line in lines] == ["::error", "::error", "::warning", "::notice"]
     assert lines[0].endswith("::'a' is wrong%0Asee 2:3%0Ahint: write f32[4]")
 
 
 def test_gitlab_fingerprints_are_unique():
-    records = json.loads(rendered("gitlab"))
+    records = json.loads(render("gitlab"))
     assert len({record["fingerprint"] for record in records}) == len(records)
     assert records[0] == {
         "description": "result-shape: 'a' is wrong",
@@ -63,26 +63,26 @@ def test_gitlab_fingerprints_are_unique():
     }
     assert re.fullmatch("[0-9a-f]{32}", records[1]["fingerprint"])
     moved = [Diagnostic("T003", "result-shape", "error", "'a' is wrong", "dir/a b.hlo", 77, 7, 3, 13, None, (), "e", "a")]
-    assert json.loads(rendered("gitlab", moved))[0]["fingerprint"] == records[0]["fingerprint"]
-    assert json.loads(rendered("gitlab", [])) == []
+    assert json.loads(render("gitlab", moved))[0]["fingerprint"] == records[0]["fingerprint"]
+    assert json.loads(render("gitlab", [])) == []
 
 
 def test_rdjson_counts_bytes():
-    report = json.loads(rendered("rdjson"))
+    report = json.loads(render("rdjson"))
     assert report["source"] == {"name": "hlotool"}
     assert [d["severity"] for d in report["diagnostics"]] == ["ERROR", "ERROR", "WARNING", "INFO"]
     assert report["diagnostics"][3]["location"]["range"] == {"start": {"line": 4, "column": 5}, "end": {"line": 4, "column": 6}}
-    assert json.loads(rendered("rdjson", [])) == {"source": {"name": "hlotool"}, "diagnostics": []}
+    assert json.loads(render("rdjson", [])) == {"source": {"name": "hlotool"}, "diagnostics": []}
 
 
 def test_junit_is_xml():
-    root = ElementTree.fromstring(rendered("junit"))
+    root = ElementTree.fromstring(render("junit"))
     assert root.attrib == {"name": "hlotool", "tests": "4", "failures": "3", "errors": "0", "skipped": "1"}
     assert [(suite.get("name"), len(suite)) for suite in root] == [("dir/a b.hlo", 2), ("z.hlo", 2)]
     assert [child.tag for case in root[1] for child in case] == ["failure", "skipped"]
     failure = root[1][0][0]
     assert failure.get("message", "").startswith('100% <b>&"it\'s" | `x`\\n\\x1b[31m\\udcff')
-    assert ElementTree.fromstring(rendered("junit", [])).get("tests") == "0"
+    assert ElementTree.fromstring(render("junit", [])).get("tests") == "0"
 
 
 def test_junit_has_files_that_pass(cli, good, bad):
@@ -93,14 +93,14 @@ def test_junit_has_files_that_pass(cli, good, bad):
 
 
 def test_markdown_has_one_row_each():
-    lines = rendered("markdown").splitlines()
+    lines = render("markdown").splitlines()
     assert len(lines) == 2 + len(DIAGNOSTICS)
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in lines)
     assert "&lt;b&gt;" in lines[4]
 
 
 def test_null_has_no_output():
-    assert not rendered("null")
+    assert not render("null")
 
 
 # ---- SARIF ------------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def conforms(kind: str, value: dict[str, object]) -> None:
 
 
 def test_sarif():
-    log = json.loads(rendered("sarif"))
+    log = json.loads(render("sarif"))
     conforms("", log)
     (run,) = log["runs"]
     conforms("run", run)
@@ -178,7 +178,7 @@ def test_sarif():
     conforms("deleted", replacement["deletedRegion"])
     marks = [result["partialFingerprints"]["hlotool/v1"] for result in run["results"]]
     assert len(set(marks)) == len(marks)
-    assert json.loads(rendered("sarif", []))["runs"][0]["results"] == []
+    assert json.loads(render("sarif", []))["runs"][0]["results"] == []
 
 
 def test_sarif_describes_rules_as_the_pages_do():

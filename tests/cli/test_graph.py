@@ -55,7 +55,7 @@ def test_selections(cli, sine):
         (("--around", "rr"), "has no instruction 'rr'; did you mean 'r'?"),
         (("--path", "r", "p"), "'p' does not depend on 'r', but the reverse is true: give 'p' first"),
         (("--computation", "body"), "module 's' has no computation 'body'"),
-        (("--depth", "2"), "--depth needs --around"),
+        (("--depth", "2"), "--depth requires --around"),
         (("--around", "r", "--path", "p", "r"), "--around and --path cannot be combined"),
         (("-o", "picture.jpg"), "'picture.jpg' has none of the suffixes .html, .htm, .svg"),
         (("--format", "htm"), "Did you mean 'html'?"),

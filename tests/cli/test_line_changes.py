@@ -15,7 +15,7 @@ LINES = st.lists(
 )
 
 
-def applied(before: list[str], after: list[str]) -> list[str]:
+def apply_changes(before: list[str], after: list[str]) -> list[str]:
     """Returns `before` with the changes applied."""
     lines, at = [], 0
     for change in line_changes(before, after):
@@ -27,7 +27,7 @@ def applied(before: list[str], after: list[str]) -> list[str]:
 
 @given(LINES, LINES)
 def test_changes_turn_one_text_into_the_other(before: list[str], after: list[str]) -> None:
-    assert applied(before, after) == after
+    assert apply_changes(before, after) == after
 
 
 @given(LINES)
@@ -45,5 +45,5 @@ def test_long_texts_without_common_lines_are_compared_quickly() -> None:
     random = Random(0)
     before, after = ([random.choice(words) for _ in range(20_000)] for words in (["}", "a", "b"], ["}", "c", "d"]))
     start = time.perf_counter()
-    assert applied(before, after) == after
+    assert apply_changes(before, after) == after
     assert time.perf_counter() - start < 20

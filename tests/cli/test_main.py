@@ -71,7 +71,7 @@ def test_completion_answers(process):
     assert "verify" in result.stdout
 
 
-def completed(process, words: str) -> list[str]:
+def complete(process, words: str) -> list[str]:
     """Returns the completions that a shell offers for the last of the words."""
     count = len(words.split(" ")) - 1
     result = process(env={"_HLOTOOL_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)})
@@ -92,12 +92,12 @@ def completed(process, words: str) -> list[str]:
     ],
 )
 def test_completion_of_values(process, words, offered):
-    assert offered in completed(process, words)
+    assert offered in complete(process, words)
 
 
 def test_completion_ignores_unreadable_files(process):
-    assert completed(process, "hlotool run no-such-file.hlo --input x") == []
-    assert completed(process, "hlotool run README.md --input x") == []
+    assert complete(process, "hlotool run no-such-file.hlo --input x") == []
+    assert complete(process, "hlotool run README.md --input x") == []
 
 
 @pytest.mark.parametrize(
@@ -124,8 +124,8 @@ def test_completion_ignores_unreadable_files(process):
         (("run", "--devices", "2", "x.hlo"), "Did you mean '--replicas'?"),
         (("run", "--seed", "one", "x.hlo"), "'one' is not a valid integer."),
         (("run", "--rtol", "small", "x.hlo"), "'small' is not a valid number."),
-        (("run", "before.hlo", "after.hlo"), "--against compares it with another one: hlotool run before.hlo --against after.hlo"),
-        (("run", "--input", "in.npz", "x.hlo"), "'in.npz' is not of the form NAME=VALUE; --inputs in.npz reads a file with several arrays"),
+        (("run", "before.hlo", "after.hlo"), "to compare the results of two, use: hlotool run before.hlo --against after.hlo"),
+        (("run", "--input", "in.npz", "x.hlo"), "'in.npz' is not of the form NAME=VALUE; to read several arrays from a file, use --inputs in.npz"),
         (("verify", "--ignore", "T3", "x.hlo"), "did you mean 'T003'?"),
         (("explain", "w16"), "did you mean 'W016'?"),
         (("verify", "--output-format", "jsno", "x.hlo"), "Did you mean 'json'?"),

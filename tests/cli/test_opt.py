@@ -86,7 +86,7 @@ def rules(tmp_path):
     return path
 
 
-def optimized(text, passes=None, **options):
+def optimize_text(text, passes=None, **options):
     return hlotool.to_text(hlotool.optimize(hlotool.parse(text), passes), **options)
 
 
@@ -95,7 +95,7 @@ def optimized(text, passes=None, **options):
 
 def test_the_module_goes_to_standard_output(cli, module):
     result = cli("opt", module)
-    assert (result.exit_code, result.stdout, result.stderr) == (0, optimized(TEXT), "")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, optimize_text(TEXT), "")
     assert cli("opt", "-", stdin=TEXT).stdout == result.stdout
     assert cli("opt", stdin=TEXT).stdout == result.stdout
     assert module.read_text() == TEXT
@@ -104,20 +104,20 @@ def test_the_module_goes_to_standard_output(cli, module):
 def test_all_modules_of_one_or_several_files(cli, module, small, tmp_path):
     both = tmp_path / "both.hlo"
     both.write_text(f"{TEXT}\n// -----\n\n{SMALL}")
-    expected = f"{optimized(TEXT)}// -----\n\n{optimized(SMALL)}"
+    expected = f"{optimize_text(TEXT)}// -----\n\n{optimize_text(SMALL)}"
     assert cli("opt", both).stdout == expected == cli("opt", module, small).stdout
     assert [m.name for m in hlotool.parse_all(expected)] == ["m", "small"]
     packed = tmp_path / "m.hlo.gz"
     packed.write_bytes(gzip.compress(TEXT.encode()))
-    assert cli("opt", packed).stdout == optimized(TEXT)
+    assert cli("opt", packed).stdout == optimize_text(TEXT)
 
 
 def test_output_to_a_file(cli, module, small, bad, tmp_path):
     out = tmp_path / "out.hlo"
     result = cli("opt", module, small, "-o", out)
     assert (result.exit_code, result.stdout) == (0, "")
-    assert out.read_text() == f"{optimized(TEXT)}// -----\n\n{optimized(SMALL)}"
-    assert cli("opt", module, "-o", "-").stdout == optimized(TEXT)
+    assert out.read_text() == f"{optimize_text(TEXT)}// -----\n\n{optimize_text(SMALL)}"
+    assert cli("opt", module, "-o", "-").stdout == optimize_text(TEXT)
     out.unlink()
     assert cli("opt", bad, module, "-o", out).exit_code == 2
     assert not out.exists()
@@ -134,7 +134,7 @@ def test_print_options(cli, module):
 
 def test_a_bad_file_does_not_stop_the_others(cli, module, bad, tmp_path):
     result = cli("opt", bad, tmp_path / "missing.hlo", module)
-    assert (result.exit_code, result.stdout) == (2, optimized(TEXT))
+    assert (result.exit_code, result.stdout) == (2, optimize_text(TEXT))
     assert "cannot optimize" in result.stderr
     assert "it does not parse" in result.stderr
     assert "missing.hlo" in result.stderr
@@ -154,7 +154,7 @@ def test_modules_inside_other_text(cli, tmp_path):
     log = tmp_path / "build.log"
     log.write_text(f"I0000 here it is:\n{SMALL}done\nHloModule broken\nENTRY e {{\n  ROOT p = f32[2] foo(0)\n}}\n")
     result = cli("opt", "--extract", log)
-    assert (result.exit_code, result.stdout) == (2, optimized(SMALL))
+    assert (result.exit_code, result.stdout) == (2, optimize_text(SMALL))
     assert "unknown opcode" in result.stderr
     old = "HloModule old\n\nENTRY e {\n  p = f32[2]{0} parameter(0)\n  ROOT q = pred[2]{0} less-than(p, p)\n}\n"
     assert cli("opt", "-", stdin=old).exit_code == 2
@@ -174,7 +174,7 @@ def test_in_place(cli, module, tmp_path):
     before = done.read_bytes()
     result = cli("opt", "--in-place", module, done)
     assert (result.exit_code, result.stdout) == (0, "")
-    assert module.read_text() == optimized(TEXT)
+    assert module.read_text() == optimize_text(TEXT)
     # No rewrite applies to this file, so its comments and spelling stay.
     assert done.read_bytes() == before
     assert result.stderr == (f"hlotool: optimized '{module}': 7 instructions before, 3 after\nhlotool: 1 file optimized, 1 file unchanged\n")
@@ -188,7 +188,7 @@ def test_comments_are_preserved(cli, module, tmp_path):
     assert (result.exit_code, module.read_text()) == (2, text)
     assert "its comments would be lost, such as '// why' on line 10; use -o FILE" in result.stderr
     both = tmp_path / "both.hlo"
-    both.write_text(f"{optimized(SMALL, [])}// -----\n\n{SMALL.replace('small', 'other').replace('negate(p)', 'negate(/*index=0*/p)')}")
+    both.write_text(f"{optimize_text(SMALL, [])}// -----\n\n{SMALL.replace('small', 'other').replace('negate(p)', 'negate(/*index=0*/p)')}")
     assert cli("opt", "--in-place", both).exit_code == 0
     assert both.read_text().count("negate") == 0
 
@@ -208,14 +208,14 @@ def test_folders_in_several_processes(cli, tmp_path):
     (tmp_path / "notes.txt").write_text("no HLO\n")
     result = cli("opt", "--in-place", "-j", "2", tmp_path)
     assert (result.exit_code, result.stdout) == (0, "")
-    assert {(tmp_path / f"m{k}.hlo").read_text() for k in range(5)} == {optimized(TEXT)}
+    assert {(tmp_path / f"m{k}.hlo").read_text() for k in range(5)} == {optimize_text(TEXT)}
     assert result.stderr.endswith("hlotool: 5 files optimized, 0 files unchanged\n")
     again = cli("opt", "--in-place", "-j", "2", tmp_path)
     assert again.stderr == "hlotool: 0 files optimized, 5 files unchanged\n"
 
 
 def test_standard_input_goes_to_standard_output(cli):
-    assert cli("opt", "--in-place", "-", stdin=SMALL).stdout == optimized(SMALL)
+    assert cli("opt", "--in-place", "-", stdin=SMALL).stdout == optimize_text(SMALL)
 
 
 # ---- passes -----------------------------------------------------------------------------------------------------------
@@ -223,12 +223,12 @@ def test_standard_input_goes_to_standard_output(cli):
 
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_levels(cli, module, level):
-    assert cli("opt", f"-O{level}", module).stdout == optimized(TEXT, PIPELINES[level])
+    assert cli("opt", f"-O{level}", module).stdout == optimize_text(TEXT, PIPELINES[level])
 
 
 def test_passes(cli, module):
-    assert cli("opt", "--passes", "algsimp{max=1},dce", module).stdout == optimized(TEXT, "algsimp{max=1},dce")
-    assert cli("opt", "--passes", "", module).stdout == optimized(TEXT, [])
+    assert cli("opt", "--passes", "algsimp{max=1},dce", module).stdout == optimize_text(TEXT, "algsimp{max=1},dce")
+    assert cli("opt", "--passes", "", module).stdout == optimize_text(TEXT, [])
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_passes(cli, module):
         (("--fast-math=",), "a name is missing"),
         (("--print-after", ""), "a name is missing"),
         (("--print-after", "cse,,dce"), "a name is missing"),
-        (("--print-after", "cse", "-O1"), "pass 'cse' is not among those to run: "),
+        (("--print-after", "cse", "-O1"), "pass 'cse' does not run; the passes to run are: "),
         (("--fast-math", "nsz,nnan"), "after an equals sign: --fast-math=nsz,nnan"),
         (("--load", ""), "is empty"),
         (("--timeout", "nan"), "NaN is not allowed"),
@@ -338,17 +338,17 @@ def test_rewrites_without_a_printed_module(cli, tmp_path):
 
 
 def test_only_and_limit(cli, module):
-    assert cli("opt", "--only", "%double", module).stdout == optimized(TEXT, [])
-    assert cli("opt", "--bisect-limit", "0", module).stdout == optimized(TEXT, [])
+    assert cli("opt", "--only", "%double", module).stdout == optimize_text(TEXT, [])
+    assert cli("opt", "--bisect-limit", "0", module).stdout == optimize_text(TEXT, [])
     assert 'rewrites": 1,' in cli("opt", "--bisect-limit", "1", "--json", module).stdout
 
 
 def test_names_that_only_one_of_several_modules_has(cli, tmp_path):
     both = tmp_path / "both.hlo"
     both.write_text(f"{TEXT}\n// -----\n\n{SMALL}")
-    assert cli("opt", "--only", "double", both).stdout == f"{optimized(TEXT, [])}// -----\n\n{optimized(SMALL, [])}"
+    assert cli("opt", "--only", "double", both).stdout == f"{optimize_text(TEXT, [])}// -----\n\n{optimize_text(SMALL, [])}"
     result = cli("opt", "--explain-why-not", "r", both)
-    assert (result.exit_code, result.stdout) == (0, f"{optimized(TEXT)}// -----\n\n{optimized(SMALL)}")
+    assert (result.exit_code, result.stdout) == (0, f"{optimize_text(TEXT)}// -----\n\n{optimize_text(SMALL)}")
     assert "'r' in 'e'" in result.stderr
     for option in ("--only", "--explain-why-not"):
         assert "has no " in cli("opt", option, "nobody", both).stderr
@@ -364,9 +364,9 @@ def test_diff(cli, module, tmp_path):
     assert '\n-  %m = f32[4]{0} negate(%n), metadata={op_name="twice"}\n' in result.stdout
     assert module.read_text() == TEXT
     # The diff is a patch for the losslessly printed module.
-    (tmp_path / "patched.hlo").write_text(optimized(TEXT, []))
+    (tmp_path / "patched.hlo").write_text(optimize_text(TEXT, []))
     subprocess.run(["patch", "-s", str(tmp_path / "patched.hlo")], input=result.stdout, text=True, check=True)
-    assert (tmp_path / "patched.hlo").read_text() == optimized(TEXT)
+    assert (tmp_path / "patched.hlo").read_text() == optimize_text(TEXT)
     assert "\x1b[" in cli("opt", "--diff", "--color", "always", module).stdout
     unchanged = cli("opt", "--diff", "-", stdin=DONE)
     assert (unchanged.exit_code, unchanged.stdout) == (0, "")
@@ -374,7 +374,7 @@ def test_diff(cli, module, tmp_path):
 
 def test_explain(cli, module):
     result = cli("opt", "--explain", module)
-    assert result.stdout == optimized(TEXT)
+    assert result.stdout == optimize_text(TEXT)
     lines = result.stderr.splitlines()
     at = lines.index(f"{module}:11: two-inversions in 'e'")
     assert lines[at + 1 : at + 3] == ["  - m = f32[4] negate(n)", "  + p = f32[4] parameter(0)"]
@@ -398,7 +398,7 @@ def test_explain_why_not(cli, module):
 
 def test_statistics(cli, module):
     result = cli("opt", "--stats", module)
-    assert result.stdout == optimized(TEXT)
+    assert result.stdout == optimize_text(TEXT)
     assert result.stderr.startswith(f"{module}: module 'm': 7 instructions before, 3 after, ")
     assert re.search(r"^two-inversions +\d+ +1 +\d+\.\d ms$", result.stderr, re.MULTILINE)
     assert re.search(r"^inline +\d +1 +\d+\.\d ms$", result.stderr, re.MULTILINE)
@@ -420,7 +420,7 @@ def test_json(cli, module, small, tmp_path):
     assert first["reasons"][0]["name"] == "two-inversions"
     assert json.loads(cli("opt", "--json", small).stdout)[0].keys() == first.keys()
     assert all(row["seconds"] > 0 for row in json.loads(cli("opt", "--json", small).stdout)[0]["rules"])
-    assert out.read_text() == f"{optimized(TEXT)}// -----\n\n{optimized(SMALL)}"
+    assert out.read_text() == f"{optimize_text(TEXT)}// -----\n\n{optimize_text(SMALL)}"
     assert json.loads(cli("opt", "--json", "-", stdin=DONE).stdout)[0]["rewrites"] == 0
 
 
@@ -429,12 +429,12 @@ def test_intermediate_modules(cli, module):
     headings = re.findall(r"^// after (\S+), round (\d+), (\d+) rewrites?: .*$", result.stderr, re.MULTILINE)
     assert headings[:2] == [("algsimp", "1", "1"), ("inline", "1", "1")]
     parts = re.split(r"^// after .*\n", result.stderr, flags=re.MULTILINE)
-    assert parts[1] == optimized(TEXT, "algsimp")
+    assert parts[1] == optimize_text(TEXT, "algsimp")
     # Each part is a module.
     assert all(hlotool.parse(part) for part in parts[1:])
     only = cli("opt", "--print-after", "inline,dce", "--passes", "algsimp,dce,inline", module).stderr
     assert re.findall(r"^// after (\S+),", only, re.MULTILINE) == ["inline"]
-    assert result.stdout == optimized(TEXT, "algsimp,dce,inline")
+    assert result.stdout == optimize_text(TEXT, "algsimp,dce,inline")
 
 
 # ---- checks -----------------------------------------------------------------------------------------------------------
@@ -442,7 +442,7 @@ def test_intermediate_modules(cli, module):
 
 def test_checks_of_correct_rewrites(cli, module):
     result = cli("opt", "--check", "4", "--verify-each", module)
-    assert (result.exit_code, result.stdout) == (0, optimized(TEXT))
+    assert (result.exit_code, result.stdout) == (0, optimize_text(TEXT))
     assert result.stderr == f"hlotool: '{module}': results agree on 4 random inputs\n"
 
 

@@ -8,7 +8,7 @@ A = 'HloModule a\nENTRY e {\n  p = f32[2] parameter(0)\n  ROOT n = f32[2] negate
 B = "HloModule b\nENTRY main {\n  x = f32[2]{0} parameter(0)\n  ROOT y = f32[2]{0} negate(x)\n}\n"
 
 
-def made(code: str) -> str:
+def build(code: str) -> str:
     namespace: dict[str, hlotool.Module] = {}
     exec(code, namespace)
     return hlotool.to_text(namespace["module"])
@@ -18,10 +18,10 @@ def test_the_code_builds_the_module(cli, file_of, tmp_path):
     a, b = file_of("a.hlo", A), file_of("b.hlo", B)
     result = cli("python", str(a))
     assert result.exit_code == 0
-    assert made(result.stdout) == hlotool.to_text(hlotool.parse(A))
+    assert build(result.stdout) == hlotool.to_text(hlotool.parse(A))
     assert cli("python", "-", stdin=A).stdout == result.stdout
     both = cli("python", str(a), str(b)).stdout.split("\n# -----\n\n")
-    assert [made(code) for code in both] == [hlotool.to_text(hlotool.parse(text)) for text in (A, B)]
+    assert [build(code) for code in both] == [hlotool.to_text(hlotool.parse(text)) for text in (A, B)]
     output = tmp_path / "make.py"
     assert cli("python", str(b), "-o", str(output)).exit_code == 0
     assert output.read_text() == cli("python", str(b)).stdout

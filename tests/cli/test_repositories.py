@@ -156,7 +156,7 @@ def test_devices_and_pipes_in_a_repository(tmp_path: Path, mark: Path, cli: Call
     assert cli("fmt", "-l", "--changed-since", "HEAD", root).stdout == f"{root / 'm.hlo'}\n"
 
 
-def test_git_is_taken_from_the_path_only(tmp_path: Path, mark: Path, cli: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_is_found_only_on_the_path(tmp_path: Path, mark: Path, cli: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
     root = repository(tmp_path, TRAPS["fsmonitor"], mark)
     (tmp_path / "program").rename(root / "git")
     monkeypatch.chdir(root)

@@ -22,7 +22,7 @@ NEGATE = "ENTRY e { x = f32[2,3] parameter(0) ROOT y = f32[2,3] negate(x) }"
 
 
 @pytest.fixture
-def refused(cli) -> Callable[..., str]:
+def error_of_run(cli) -> Callable[..., str]:
     """Returns a function that runs a module with wrong arguments and returns the message."""
 
     def run(text: str, *arguments: str) -> str:
@@ -48,18 +48,18 @@ def array(tmp_path: Path) -> Path:
     return path
 
 
-def test_truncated_archives(refused, archive):
+def test_truncated_archives(error_of_run, archive):
     data = archive.read_bytes()
     for length in range(0, len(data), 9):
         archive.write_bytes(data[:length])
-        assert refused(NEGATE, "--inputs", str(archive)).startswith(f"hlotool: cannot read '{archive}': ")
+        assert error_of_run(NEGATE, "--inputs", str(archive)).startswith(f"hlotool: cannot read '{archive}': ")
 
 
-def test_truncated_arrays(refused, array):
+def test_truncated_arrays(error_of_run, array):
     data = array.read_bytes()
     for length in range(0, len(data), 5):
         array.write_bytes(data[:length])
-        assert refused(NEGATE, "--input", f"x={array}").startswith(f"hlotool: cannot read '{array}': ")
+        assert error_of_run(NEGATE, "--input", f"x={array}").startswith(f"hlotool: cannot read '{array}': ")
 
 
 @settings(max_examples=60)
@@ -77,11 +77,11 @@ def test_changed_bytes(cli, archive, array, changes):
         assert result.exit_code == 0 or result.stderr.startswith("hlotool: ")
 
 
-def test_headers_of_arrays_larger_than_memory(refused, array):
+def test_headers_of_arrays_larger_than_memory(error_of_run, array):
     for sizes in ("(1000000000000, 3)", "(-1, 3)", "(2, 3", "(2, 3.)", "'abc'", "((((2,),),),)", "(2**62,)"):
         header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {sizes}, }}".encode().ljust(117) + b"\n"
         array.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(60))
-        assert refused(NEGATE, "--input", f"x={array}").startswith(f"hlotool: cannot read '{array}': ")
+        assert error_of_run(NEGATE, "--input", f"x={array}").startswith(f"hlotool: cannot read '{array}': ")
 
 
 def test_arrays_of_raw_bytes_use_only_the_bits_of_the_type(cli, array):
@@ -99,9 +99,9 @@ def test_results_of_any_type_can_be_read_again(cli, archive, element_type):
     assert result.stdout.endswith(f"1 array agrees with {archive}\n")
 
 
-def test_records_are_not_raw_bytes(refused, array):
+def test_records_are_not_raw_bytes(error_of_run, array):
     np.save(array, np.zeros((2, 3), [("a", "f4")]))
-    assert "takes f32[2,3], got an array of [('a', '<f4')]" in refused(NEGATE, "--input", f"x={array}")
+    assert "takes f32[2,3], got an array of [('a', '<f4')]" in error_of_run(NEGATE, "--input", f"x={array}")
 
 
 def test_doubles_that_overflow(cli, array):
@@ -109,19 +109,19 @@ def test_doubles_that_overflow(cli, array):
     assert "inf" in cli("run", "-", "--input", f"x={array}", stdin=NEGATE).stdout
 
 
-def test_shapes_larger_than_memory(refused):
+def test_shapes_larger_than_memory(error_of_run):
     giant = "f32[1000000,1000000]"
     text = f"ENTRY e {{ x = {giant} parameter(0) ROOT y = {giant} negate(x) }}"
-    assert "7.3 TiB of memory, but only 1 GiB is allowed" in refused(text, "--max-memory", "1G")
-    assert "cannot create random values for 'x', f32[1000000,1000000]" in refused(text, "--max-memory", "none")
+    assert "7.3 TiB of memory, but only 1 GiB is allowed" in error_of_run(text, "--max-memory", "1G")
+    assert "cannot create random values for 'x', f32[1000000,1000000]" in error_of_run(text, "--max-memory", "none")
     empty = "f32[9223372036854775807,9223372036854775807,0]"
-    assert "cannot create random values for 'x'" in refused(f"ENTRY e {{ ROOT x = {empty} parameter(0) }}")
-    assert "error[R004]" in refused(f"ENTRY e {{ c = f32[] constant(1) ROOT x = {empty} broadcast(c), dimensions={{}} }}")
+    assert "cannot create random values for 'x'" in error_of_run(f"ENTRY e {{ ROOT x = {empty} parameter(0) }}")
+    assert "error[R004]" in error_of_run(f"ENTRY e {{ c = f32[] constant(1) ROOT x = {empty} broadcast(c), dimensions={{}} }}")
 
 
-def test_timeouts_that_are_not_numbers(refused):
-    assert "NaN is not allowed" in refused(NEGATE, "--timeout", "nan")
-    assert "is not in the range" in refused(NEGATE, "--timeout", "-1")
+def test_timeouts_that_are_not_numbers(error_of_run):
+    assert "NaN is not allowed" in error_of_run(NEGATE, "--timeout", "nan")
+    assert "is not in the range" in error_of_run(NEGATE, "--timeout", "-1")
 
 
 def test_one_instruction_that_takes_days(process, tmp_path):
@@ -138,7 +138,7 @@ def test_one_instruction_that_takes_days(process, tmp_path):
 
 
 @pytest.mark.parametrize("case", OUT_OF_RANGE, ids=lambda case: re.search(r"HloModule (\S+)", case.text)[1])
-def test_random_arguments_without_verification(refused: Callable[..., str], case: Case, tmp_path: Path) -> None:
+def test_random_arguments_without_verification(error_of_run: Callable[..., str], case: Case, tmp_path: Path) -> None:
     """Runs the case with parameters instead of constants.
 
     Before the run reports the error, it draws random values and estimates the memory.
@@ -146,6 +146,6 @@ def test_random_arguments_without_verification(refused: Callable[..., str], case
     entry = case.text.index("ENTRY")
     numbers = iter(range(10))
     text = case.text[:entry] + re.sub(r"constant\(.*\)", lambda match: f"parameter({next(numbers)})", case.text[entry:])
-    message = refused(text, "--no-verify", "--profile", "--check-nans", "--trace", str(tmp_path / "trace.json"))
+    message = error_of_run(text, "--no-verify", "--profile", "--check-nans", "--trace", str(tmp_path / "trace.json"))
     assert "error[R004]" in message
     assert expected_errors(case.text)[0].words in message

@@ -91,7 +91,7 @@ ENTRY e {
 """
 
 
-def test_the_header_gives_the_number_of_devices(cli):
+def test_the_header_determines_the_number_of_devices(cli):
     result = cli("run", "-", stdin=RING)
     assert result.stdout.splitlines() == ["device0.output  f32[]  1.0", "device1.output  f32[]  nan"]
     replicated = RING.replace("num_partitions=2", "replica_count=2").replace("partition-id", "replica-id").replace("channel_id=1, ", "")
@@ -100,7 +100,7 @@ def test_the_header_gives_the_number_of_devices(cli):
     many = cli("run", "-", stdin=RING.replace("num_partitions=2", "num_partitions=5000"))
     assert (many.exit_code, many.stderr) == (
         2,
-        "hlotool: '<stdin>' is for 5000 devices; choose with --replicas and --partitions how many should run in this process\n",
+        "hlotool: '<stdin>' is for 5000 devices; use --replicas and --partitions to choose the number to run in this process\n",
     )
 
 

@@ -20,7 +20,7 @@ TEXT = b"HloModule m\n\nENTRY e {\n  p = f32[4] parameter(0)\n\n  d = f32[4] %s\
 OWN_COLORS = re.compile(rb"\x1b\[[0-9;]*m")
 
 
-def on_terminal(*arguments: str | Path, folder: Path) -> bytes:
+def run_on_terminal(*arguments: str | Path, folder: Path) -> bytes:
     """Returns the output of a command that runs on a terminal."""
     ours, theirs = pty.openpty()
     env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "HLOTOOL_PAGER": "cat"}
@@ -64,7 +64,7 @@ def test_no_control_character_reaches_a_terminal(tmp_path: Path, line: str) -> N
     if line.startswith("apply"):
         command = [sys.executable, "-m", "hlotool", "diff", "--output-format", "patch", "-o", "m.patch", "m.hlo", "other.hlo"]
         subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False, capture_output=True)
-    written = on_terminal(*line.split(), folder=tmp_path)
+    written = run_on_terminal(*line.split(), folder=tmp_path)
     assert b"Traceback" not in written
     assert b"No such option" not in written
     assert written, line

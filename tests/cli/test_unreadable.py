@@ -69,7 +69,7 @@ UNREADABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
 
 
 @contextmanager
-def without_special_rights() -> Iterator[None]:
+def drop_privileges() -> Iterator[None]:
     """Drops root privileges, if the tests have them, since root can read any file."""
     if os.geteuid():
         yield
@@ -97,7 +97,7 @@ def as_user(cli: Cli, folder: Path) -> Cli:
 
     def run(*arguments: str | Path) -> Result:
         cli(*arguments[:1], folder / "no such file")
-        with without_special_rights():
+        with drop_privileges():
             return cli(*arguments)
 
     return run

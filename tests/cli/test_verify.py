@@ -132,7 +132,7 @@ def test_an_empty_folder_is_reported(cli, tmp_path):
 # ---- rendering --------------------------------------------------------------------------------------------------------
 
 
-def rendered(line: str, column: int, end_column: int, width: int = 60, **changes: object) -> list[str]:
+def render(line: str, column: int, end_column: int, width: int = 60, **changes: object) -> list[str]:
     diagnostic = Diagnostic("S001", "syntax-error", "error", "message", "m.hlo", 7, column, 7, end_column, **changes)  # type: ignore[arg-type]
     return "".join(FORMATS["text"]([FileFinding(diagnostic, line)], Style(width))).splitlines()
 
@@ -140,32 +140,32 @@ def rendered(line: str, column: int, end_column: int, width: int = 60, **changes
 @pytest.mark.parametrize("at", [0, 30, 50_000, 99_990])
 def test_long_lines_are_truncated_around_the_position(at):
     line = "x" * at + "!?" + "y" * (100_000 - at)
-    shown, marks = rendered(line, at + 1, at + 3)[3:5]
+    shown, marks = render(line, at + 1, at + 3)[3:5]
     assert len(shown) <= 60
     assert shown[marks.index("^") :].startswith("!?")
     assert marks.count("^") == 2
 
 
 def test_a_position_after_the_end_of_the_line():
-    shown, marks = rendered("abc", 10, 11)[3:5]
+    shown, marks = render("abc", 10, 11)[3:5]
     assert (shown, marks) == ("7 | abc", "  |    ^")
 
 
 def test_marks_align_below_tabs_and_wide_characters():
-    shown, marks = rendered("\ta\N{CJK UNIFIED IDEOGRAPH-4E2D}(b)", 5, 6)[3:5]
+    shown, marks = render("\ta\N{CJK UNIFIED IDEOGRAPH-4E2D}(b)", 5, 6)[3:5]
     assert shown == "7 |  a\N{CJK UNIFIED IDEOGRAPH-4E2D}(b)"
     assert marks == "  |      ^"
 
 
 def test_control_characters_never_reach_a_terminal():
-    text = "\n".join(rendered("a\x1b[31mb\u202e", 1, 2, hint="\x07bell"))
+    text = "\n".join(render("a\x1b[31mb\u202e", 1, 2, hint="\x07bell"))
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "\\x07bell" in text
 
 
 def test_notes_and_hint():
-    assert rendered("a", 1, 2, notes=("one", "two"), hint="three")[5:] == ["  = note: one", "  = note: two", "  = hint: three", ""]
+    assert render("a", 1, 2, notes=("one", "two"), hint="three")[5:] == ["  = note: one", "  = note: two", "  = hint: three", ""]
 
 
 def test_a_span_over_several_lines_is_marked_to_the_end_of_the_first():

@@ -501,7 +501,7 @@ def test_a_closed_stream_ends_the_server(stream: str) -> None:
     command = ["sh", "-c", f'exec "$0" -m hlotool lsp {shell}', sys.executable]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.PIPE if stream == "stdout" else None)
     name = {"stdin": "input", "stdout": "output"}[stream]
-    assert (done.returncode, done.stderr) == (2, f"hlotool: standard {name} is closed; editors speak to the server over it\n")
+    assert (done.returncode, done.stderr) == (2, f"hlotool: standard {name} is closed; editors use it to communicate with the server\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,4 +1,4 @@
-"""Instructions with errors, whose users are reported only for errors of their own.
+"""Instructions with errors: their users are reported only for additional errors.
 
 The fast path and the grammar path report the same errors.
 """

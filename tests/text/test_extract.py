@@ -30,7 +30,7 @@ TENSORFLOW = "2020-05-04 09:05:40.721128: E    1578 tensorflow/compiler/xla/xla_
 WORKER = "[rank0]: 2026-01-02T03:04:05.678Z worker-3 | "
 
 
-def prefixed(prefix: str) -> str:
+def add_prefix(prefix: str) -> str:
     return "".join(f"{prefix}{line}".rstrip() + "\n" for line in LINES)
 
 
@@ -39,12 +39,12 @@ AROUND = {
     "markdown": f"# Title\n\nBefore `HloModule m` there is:\n\n```hlo\n{MODULE}\n```\n\nand {{ after }} it.\n",
     "inline code": f"The module `{MODULE}` is wrong.\n",
     "indented": "".join(f"    {line}\n" for line in ["Text:", *LINES, "end"]),
-    "glog": f"{GLOG}Running pass\n{prefixed(GLOG)}{GLOG}done\n",
-    "tensorflow": f"start\n{prefixed(TENSORFLOW)}{TENSORFLOW}done\n",
-    "worker": f"{prefixed(WORKER)}{WORKER}done\n",
+    "glog": f"{GLOG}Running pass\n{add_prefix(GLOG)}{GLOG}done\n",
+    "tensorflow": f"start\n{add_prefix(TENSORFLOW)}{TENSORFLOW}done\n",
+    "worker": f"{add_prefix(WORKER)}{WORKER}done\n",
     "interleaved": "".join(f"{GLOG}{line}\nW1231 23:59:59.999999 7 other.cc:3] noise {{\n" for line in LINES),
-    "quoted mail": f"On Monday, X wrote:\n{prefixed('> ')}\nThanks",
-    "comment": f"import x\n{prefixed('# ')}\nx.y()\n",
+    "quoted mail": f"On Monday, X wrote:\n{add_prefix('> ')}\nThanks",
+    "comment": f"import x\n{add_prefix('# ')}\nx.y()\n",
     "docstring": "".join(f"  {line or '<BLANKLINE>'}\n" for line in ["Example:", ">>> print(f())", *LINES, "", "Text after it."]),
     "raw string": f'auto module = Parse(R"(\n{MODULE}\n)");\n  EXPECT_TRUE(x) {{ }}\n',
     "triple quotes": f'hlo = """{MODULE}"""\nprint(hlo)\n',

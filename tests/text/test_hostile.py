@@ -21,7 +21,7 @@ MAX_RATIO = 6.5
 
 
 def attempt(text: str | bytes) -> Module | None:
-    """Parses a text and, if it is a module, prints, compares and hashes the module's parts."""
+    """Parses a text and, if it is a module, prints it, and compares and hashes its root shapes."""
     try:
         module = parse(text)
     except ParseError as error:

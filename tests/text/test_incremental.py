@@ -36,7 +36,7 @@ def read(text: str, known: FastPath | None = None) -> tuple[Module, FastPath]:
     return module, path
 
 
-def known_of(module: Module) -> object:
+def results_of(module: Module) -> object:
     """Returns all results of a parse: the printed module, the messages, and all locations."""
     positions = [(c.name, c.start, c.end, c.execution_thread, [(x.name, x.start, x.end) for x in c.instructions]) for c in module.computations]
     return to_text(module), module.diagnostics, module.entry.name, positions
@@ -85,9 +85,9 @@ def check_versions(*texts: str) -> None:
     path: FastPath | None = None
     for text in texts:
         module, path = read(text, path)
-        versions.append((module, known_of(read(text)[0])))
+        versions.append((module, results_of(read(text)[0])))
         for version, expected in versions:
-            assert known_of(version) == expected
+            assert results_of(version) == expected
 
 
 @pytest.mark.parametrize("edit", EDITS)
@@ -108,7 +108,7 @@ def test_edits(edit: str) -> None:
     ],
 )
 def test_a_start_changes_the_computation_that_it_calls(old: str, new: str) -> None:
-    """Checks that the computation always gets the annotations and the thread of the start."""
+    """Checks that the computation always gets the annotations and the thread of the start op."""
     changed = STARTS.replace(old, new, 1)
     assert changed != STARTS
     check_versions(STARTS, changed, STARTS, changed)

@@ -64,7 +64,7 @@ def test_the_search_is_linear(name: str) -> None:
         ("broadcast-dim-one(q)", "until 2018"),
         ("scan(p, p, p), dimensions={0}, to_apply=f", "until 2026"),
         ("topk(p), k=1, to_apply=f", "until 2023"),
-        ("pipelined-ring(p)", "write an instruction of another compiler as a custom-call"),
+        ("pipelined-ring(p)", "use a custom-call for an operation of another compiler"),
         ("negate(p), stage=4", "'negate' takes: "),
     ],
 )

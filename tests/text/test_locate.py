@@ -16,7 +16,7 @@ FILES = sorted([*(HERE / "verify").glob("[a-c]*.hlo"), *(HERE / "ops").glob("[c-
 
 
 @pytest.mark.parametrize("folder", sorted({path.parent.name for path in FILES}))
-def test_both_ways_agree(folder, monkeypatch):
+def test_the_expression_and_the_grammar_agree(folder, monkeypatch):
     total = fast = 0
     for path in FILES:
         if path.parent.name != folder:

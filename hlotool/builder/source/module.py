@@ -21,7 +21,7 @@ from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
-from hlotool.text.print.instruction import as_written
+from hlotool.text.print.instruction import original_instruction
 from hlotool.text.print.printer import header_attributes
 from hlotool.verifier.engine import verify
 
@@ -151,7 +151,7 @@ class _ModuleCode:
             lines.append(f"with {opened if variable is None else f'({variable} := {opened})'} as c:")
             if computation.execution_thread != "main":
                 lines.append(f"{indent}c.set_execution_thread({code(computation.execution_thread)})")
-        root = as_written(module, computation.root)
+        root = original_instruction(module, computation.root)
         names = GivenNames() if is_hidden else self._names if self._unique_names else NameTable()
         used, variables, identifiers = used_instructions(computation.instructions), dict[Instruction, str](), Identifiers(self._reserved)
         is_last = computation.root is computation.instructions[-1]

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hlotool.errors import Source
-from hlotool.text.extract.lines import Line, lines_from
+from hlotool.text.extract.lines import Line, extract_lines
 from hlotool.text.source.derived import DerivedSource, Piece
 
 __all__ = ["Excerpt", "excerpts"]
 
 _NAME = r"%?[A-Za-z_][A-Za-z0-9_.\-]*+"
-# The pattern begins with a literal word, since searches for such patterns are much faster;
-# lookbehinds check the text before the word.
+# The pattern begins with a literal word, since searches for such patterns are much faster.
+# Lookbehinds check the text before that word.
 _HEADER = re.compile(rf"HloModule(?:(?<![A-Za-z0-9_.\-%]HloModule)|(?<=\\nHloModule))[ \t]++{_NAME}(?=[\s,:\\]|\Z)")
 _LINE_END = re.compile(r"\n|\\n")
 # The opening line of a computation. If the signature spans several lines, the brace may follow on a
@@ -123,7 +123,7 @@ class _Reader:
     def read(self) -> Excerpt | None:
         """Returns the module, or None if it has no computation."""
         in_header, is_first = self.has_header, True
-        for line in lines_from(self.source.text, self.start):
+        for line in extract_lines(self.source.text, self.start):
             if not is_first and (in_header or self.depth or self.signature) and _ends_module(line.text):
                 break
             is_first = False
@@ -142,7 +142,7 @@ class _Reader:
         return Excerpt(DerivedSource(self.source, pieces), self.start, last.origin + len(last.text), is_cut, self.has_header)
 
     def _line(self, line: Line) -> bool:
-        """Reads a line after the header; returns False if the module ends before it or within it."""
+        """Reads a line after the header; returns False if the module ends before or within it."""
         at, text = 0, line.text
         while at < len(text):
             if not (self.depth or self.signature):

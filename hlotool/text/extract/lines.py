@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from hlotool.text.source.derived import Piece
 
-__all__ = ["Line", "lines_from"]
+__all__ = ["Line", "extract_lines"]
 
 # The maximum number of lines from other threads between two lines of a module in a log.
 _MAX_FOREIGN_LINES = 200
-# After the first line of a module, at most this many lines are searched for the module's prefix,
-# since lines from other threads may come in between.
-_MAX_TRIED_LINES = 20
+# The maximum number of lines after a module's first line that are searched for the module's prefix.
+# Lines from other threads may come in between.
+_MAX_SEARCHED_LINES = 20
 # The maximum number of characters before a module that count as its prefix.
 _MAX_PREFIX_LENGTH = 300
 _BLANK_LINE = "<BLANKLINE>"
@@ -31,7 +31,7 @@ _CODE = r"x(?P<hex>[0-9a-fA-F]{2})|u(?P<unicode>[0-9a-fA-F]{4})|U(?P<long>[0-9a-
 _ESCAPED = re.compile(rf"(?P<plain>[^\\\"'\r\n]++)|\\(?:{_SURROGATES}|{_CODE}|(?P<simple>\r\n|[\s\S]))|(?P<quote>[\"'])|(?P<end>[\r\n]++)")
 _NEXT_LITERAL = re.compile(r"(?:\s*+\\)?+[\s,]*+[a-zA-Z]{0,2}(?P<quote>[\"'])")
 # Replaces unpaired surrogates and code points beyond the range of Unicode.
-_NO_CHARACTER = "\ufffd"
+_REPLACEMENT_CHARACTER = "\ufffd"
 _ESCAPES = {
     "n": "\n",
     "t": "\t",
@@ -62,12 +62,12 @@ class Line(NamedTuple):
     end: int
 
 
-def lines_from(text: str, start: int) -> Iterator[Line]:
+def extract_lines(text: str, start: int) -> Iterator[Line]:
     """Yields the lines of HLO from `start`, where a module begins.
 
     Lines after the module may be included, since the caller finds the end of the module.
 
-    >>> [line.text for line in lines_from("log 1]HloModule a\\nlog 2]b {\\nthe end", 6)]
+    >>> [line.text for line in extract_lines("log 1]HloModule a\\nlog 2]b {\\nthe end", 6)]
     ['HloModule a\\n', 'b {\\n']
     """
     line_start = text.rfind("\n", max(0, start - _MAX_PREFIX_LENGTH), start) + 1
@@ -77,7 +77,7 @@ def lines_from(text: str, start: int) -> Iterator[Line]:
         return _escaped_lines(text, start, quote["quote"] if quote is not None else "")
     pattern = _prefix_pattern(prefix)
     is_log = any(c.isdigit() for c in prefix)
-    if pattern is not None and _goes_on(text, line_end, pattern, _MAX_TRIED_LINES if is_log else 1):
+    if pattern is not None and _prefix_recurs(text, line_end, pattern, _MAX_SEARCHED_LINES if is_log else 1):
         return _prefixed_lines(text, start, pattern, is_log=is_log)
     return _plain_lines(text, start)
 
@@ -87,7 +87,7 @@ def _end_of_line(text: str, start: int) -> int:
     return len(text) if end < 0 else end + 1
 
 
-def _goes_on(text: str, start: int, pattern: re.Pattern[str], tries: int) -> bool:
+def _prefix_recurs(text: str, start: int, pattern: re.Pattern[str], tries: int) -> bool:
     """Returns whether one of the next `tries` nonblank lines also has the prefix."""
     while start < len(text) and tries:
         end = _end_of_line(text, start)
@@ -99,7 +99,7 @@ def _goes_on(text: str, start: int, pattern: re.Pattern[str], tries: int) -> boo
 
 
 def _prefix_pattern(prefix: str) -> re.Pattern[str] | None:
-    """Returns a pattern for the prefix that accepts any numbers in it, or None if it is blank."""
+    """Returns a pattern for prefixes that differ only in numbers, or None for a blank prefix."""
     bare = prefix.rstrip()
     if not bare:
         return None
@@ -160,7 +160,7 @@ def _escaped_lines(text: str, start: int, quote: str) -> Iterator[Line]:
         if match["plain"] is not None or match["quote"] is not None:
             pieces.append(Piece(match[0], match.start()))
             continue
-        pieces.append(Piece(_unescaped(match), match.start(), is_copied=False))
+        pieces.append(Piece(_unescape(match), match.start(), is_copied=False))
         if pieces[-1].text == "\n":
             yield Line("".join(piece.text for piece in pieces), tuple(pieces), at)
             pieces = []
@@ -168,10 +168,10 @@ def _escaped_lines(text: str, start: int, quote: str) -> Iterator[Line]:
         yield Line("".join(piece.text for piece in pieces), tuple(pieces), at)
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     if match["simple"] is not None:
         return _ESCAPES.get(match["simple"], match[0])
     if match["high"] is not None:
         return chr(0x10000 + ((int(match["high"], 16) & 0x3FF) << 10) + (int(match["low"], 16) & 0x3FF))
     code = int(match["hex"] or match["unicode"] or match["long"], 16)
-    return _NO_CHARACTER if 0xD800 <= code <= 0xDFFF or code > sys.maxunicode else chr(code)
+    return _REPLACEMENT_CHARACTER if 0xD800 <= code <= 0xDFFF or code > sys.maxunicode else chr(code)

@@ -77,7 +77,7 @@ def _literal(name: str, children: Children) -> Piece | None:
 def _constant_call(name: str, children: Children) -> Piece:
     """Returns the literal of a constant as written.
 
-    `_with_formatted_literal` formats the literal as soon as the shape before it is known.
+    `_format_last_literal` formats the literal as soon as the shape before it is known.
     """
     pieces = flatten(children)
     start, end = pieces[0].start, pieces[-1].end
@@ -95,7 +95,7 @@ def _typed_array(name: str, children: Children) -> Piece:
     return Piece(f"{shape.text} {comments + ' ' if comments else ''}{text}", shape.start, literal.end, name)
 
 
-def _with_formatted_literal(pieces: list[Piece]) -> list[Piece]:
+def _format_last_literal(pieces: list[Piece]) -> list[Piece]:
     """Formats the literal of the last piece, if that is a constant, according to its shape."""
     call = pieces[-1]
     if call.type != "constant_call":
@@ -121,7 +121,7 @@ def _attribute(name: str, children: Children) -> Piece:
 
 @_rule("nested_instruction")
 def _nested_instruction(name: str, children: Children) -> Piece:
-    return _space_separated(name, _with_formatted_literal(flatten(children)))
+    return _space_separated(name, _format_last_literal(flatten(children)))
 
 
 def _space_separated(name: str, pieces: list[Piece]) -> Piece:
@@ -140,8 +140,8 @@ def _right_hand_side(name: str, children: Children) -> Piece:
     pieces = flatten(children)
     first = next(k for k, piece in enumerate(pieces) if piece.type in ("call", "parameter_call", "constant_call"))
     opcode = pieces[first].key
-    head = _space_separated(name, _with_formatted_literal(pieces[: first + 1]))
-    return _with_attributes(head, pieces[first + 1 :], attribute_order(opcode))
+    head = _space_separated(name, _format_last_literal(pieces[: first + 1]))
+    return _append_attributes(head, pieces[first + 1 :], attribute_order(opcode))
 
 
 @_rule("call", "parameter_call")
@@ -152,7 +152,7 @@ def _call(name: str, children: Children) -> Piece:
     return call
 
 
-def _with_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> Piece:
+def _append_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> Piece:
     """Returns `head, name=value, name=value`, sorted by `order`.
 
     A comment next to a comma stays with the attribute on the same side of the comma.
@@ -171,13 +171,13 @@ def _with_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> P
         before = piece
     texts.append((position, text, has_body))
     text = ""
-    for k, piece_text in enumerate(_in_order(texts)):
+    for k, piece_text in enumerate(_sort_attributes(texts)):
         # XLA starts a new line before the table of debug attributes.
         text += ("" if k == 0 else ",\n" if piece_text.startswith("debug_attributes=") else ", ") + piece_text
     return Piece(text, head.start, end, head.type)
 
 
-def _in_order(texts: list[tuple[int, str, bool]]) -> list[str]:
+def _sort_attributes(texts: list[tuple[int, str, bool]]) -> list[str]:
     """Returns the attributes sorted by position.
 
     Attributes with inline computations keep their order among themselves, since the parser numbers
@@ -268,7 +268,7 @@ def _module_header(name: str, children: Children) -> None:
     tables = pieces.pop() if pieces and pieces[-1].type == "stack_tables" else None
     if pieces:
         head = _space_separated(name, pieces[:2])
-        header = _with_attributes(head, pieces[2:], HEADER_ORDER)
+        header = _append_attributes(head, pieces[2:], HEADER_ORDER)
         session.writer.item(header.start, header.end, header.text)
     if tables is not None:
         session.writer.tables(tables.start, tables.end, tables.text)

@@ -39,7 +39,7 @@ def comment_counts(text: str) -> Counter[str]:
     return counts
 
 
-def _same_characters(before: str, after: str) -> bool:
+def _has_same_characters(before: str, after: str) -> bool:
     """Returns whether every character occurs equally often in both versions of the text.
 
     Ignores the characters that the formatter may add or drop.
@@ -80,7 +80,7 @@ def check_equivalent(before: Source, module: Module, path: FastPath, after: str,
         raise_internal_error(before.filename, f"formatting would change the comments: {changed[:80]}")
     # The module does not represent all of the text: it lacks percent signs and the parameters of
     # signatures, for example.
-    if not _same_characters(before.text, after):
+    if not _has_same_characters(before.text, after):
         raise_internal_error(before.filename, "formatting would change more than whitespace and commas")
     assert new_path is not None
     if format_again(after, new_path) != after:

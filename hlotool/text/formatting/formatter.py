@@ -19,7 +19,7 @@ from hlotool.text.formatting.verbatim import verbatim_ranges
 from hlotool.text.formatting.writer import Writer
 from hlotool.text.parse.driver import parse_with_callbacks
 from hlotool.text.parse.fast_path import FastPath
-from hlotool.text.parse.parser import Part, decoded, form_of, parts_of, read_source
+from hlotool.text.parse.parser import Part, decode_text, form_of, parts_of, read_source
 from hlotool.text.source.trivia import COMMENT, skip_trivia
 
 __all__ = ["format_source", "format_text"]
@@ -61,7 +61,7 @@ def format_text(
     """
     if legacy and lines is not None:
         raise ValueError("legacy=True changes old spellings on all lines; it cannot be combined with lines")
-    source_text = decoded(text)
+    source_text = decode_text(text)
     if not source_text.strip():
         # A newly created file has no module yet.
         return ""
@@ -69,12 +69,12 @@ def format_text(
     texts = [part.source.text if part.is_separator else format_source(part.source, style, lines, checked=checked, legacy=legacy) for part in parts]
     if len(parts) > 1:
         for k, part in enumerate(parts):
-            texts[k] = _with_leading_empty_line(part, texts[k])
+            texts[k] = _keep_leading_empty_line(part, texts[k])
         _check_separators(parts, texts, filename)
     return "".join(texts)
 
 
-def _with_leading_empty_line(part: Part, text: str) -> str:
+def _keep_leading_empty_line(part: Part, text: str) -> str:
     """Returns `text`, the formatted text of one of several modules.
 
     Adds an empty line at the start if only the source starts with one.
@@ -95,8 +95,8 @@ def format_source(
 ) -> str:
     """Formats a source that contains one module, as `format_text` does."""
     if legacy:
-        # Imported only here, since it is rarely needed.
-        source, _ = import_module("hlotool.text.legacy.rewrite").modernized(source)
+        # Imported on use, since it is rarely needed.
+        source, _ = import_module("hlotool.text.legacy.rewrite").modernize(source)
     module, path = read_source(source, strict=False)
     assert path is not None, "the fast path is enabled"
     errors = [d for d in module.diagnostics if d.severity == "error"]
@@ -104,13 +104,13 @@ def format_source(
         raise ParseError(errors)
     selected = None if lines is None else (source.line_start(lines[0]), source.line_start(lines[1] + 1))
     try:
-        after = _formatted(source.text, path, style, selected)
+        after = _format(source.text, path, style, selected)
         if checked:
             # The text after the selection is unchanged but may start at a different offset.
             moved = None if selected is None else (selected[0], len(after) - (len(source.text) - selected[1]))
             if selected is not None and not (after.startswith(source.text[: selected[0]]) and after.endswith(source.text[selected[1] :])):
                 raise_internal_error(source.filename, "formatting would change other lines")
-            check_equivalent(source, module, path, after, lambda text, path: _formatted(text, path, style, moved))
+            check_equivalent(source, module, path, after, lambda text, path: _format(text, path, style, moved))
     except (UnexpectedInput, InternalError):
         if not errors:
             raise
@@ -119,7 +119,7 @@ def format_source(
     return after
 
 
-def _formatted(text: str, path: FastPath, style: FormatStyle, selected: tuple[int, int] | None) -> str:
+def _format(text: str, path: FastPath, style: FormatStyle, selected: tuple[int, int] | None) -> str:
     try:
         return _format_once(text, path, style, selected, by_lines=True)
     except (UnexpectedInput, Violation, ValueError):

@@ -45,7 +45,7 @@ class LineFormatter(RunReader):
         self.heads: Memo[str, tuple[str, str, dict[str, str], str]] = Memo(self._head)
         self.attribute_memos: dict[str, Memo[str, str]] = {}
         self.values: dict[tuple[str, str], str] = {}
-        self.shapes: Memo[str, str] = Memo(self._formatted_shape)
+        self.shapes: Memo[str, str] = Memo(self._format_shape)
         self.operand_marks = "operands" in session.joiner.marks
         self.shape_marks = "shapes" in session.joiner.marks
         self._header: tuple[str, int, str | None, int, int] | None = None
@@ -177,7 +177,7 @@ class LineFormatter(RunReader):
             if verbatim is not None and verbatim.overlaps(start, stop):
                 unchanged_start = self._copy_unchanged(unchanged_start, end)
                 writer.item(start, stop, "")
-            elif is_changed or space != indent or self._too_long(stop - line.start()):
+            elif is_changed or space != indent or self._is_too_long(stop - line.start()):
                 unchanged_start = self._copy_unchanged(unchanged_start, end)
                 opening = f"(%{operands})" if references is not None else f"({operands})"
                 tail = (f", metadata={metadata}" if metadata is not None else "") + (f", backend_config={config}" if config is not None else "")
@@ -191,7 +191,7 @@ class LineFormatter(RunReader):
         self._copy_unchanged(unchanged_start, end)
         return end
 
-    def _too_long(self, length: int) -> bool:
+    def _is_too_long(self, length: int) -> bool:
         return self.writer.width is not None and length > self.writer.width
 
     def _copy_unchanged(self, start: int, end: int) -> int:
@@ -222,7 +222,7 @@ class LineFormatter(RunReader):
             bare = self.patterns.index_mark.sub("", references)
             if not self.patterns.operand_names.fullmatch(bare):
                 raise NeedsGrammar
-            return _joined(bare.split(", %"), "%", is_marked=self.operand_marks)
+            return _join(bare.split(", %"), "%", is_marked=self.operand_marks)
         if opcode == _CONSTANT:
             return self._constant(head, others)
         if opcode == _PARAMETER:
@@ -241,7 +241,7 @@ class LineFormatter(RunReader):
             shape = f"{self._shape(piece[1])} " if piece[1] else ""
             operands.append(f"{shape}{percent}{piece[2]}")
             position = piece.end()
-        return _joined(operands, "", is_marked=self.operand_marks)
+        return _join(operands, "", is_marked=self.operand_marks)
 
     def _constant(self, head: str, text: str) -> str:
         known = self.path.parts.literals.get((head, text))
@@ -262,7 +262,7 @@ class LineFormatter(RunReader):
     def _shape(self, text: str) -> str:
         return text if self.patterns.plain_array.fullmatch(text) else self.shapes[text]
 
-    def _formatted_shape(self, text: str) -> str:
+    def _format_shape(self, text: str) -> str:
         known = self.path.parts.segments.shapes.get(text)
         if known is not None and text in (known.text, known.text_without_layout):
             return text
@@ -271,7 +271,7 @@ class LineFormatter(RunReader):
                 return f"({self._shape_list(text[1:-1])})"
             except NeedsGrammar:
                 pass
-        return self._formatted("shape", text)
+        return self._format("shape", text)
 
     def _shape_list(self, text: str) -> str:
         """Formats a comma-separated list of shapes."""
@@ -282,7 +282,7 @@ class LineFormatter(RunReader):
                 raise NeedsGrammar
             shapes.append(self._shape(piece[1]))
             position = piece.end()
-        return _joined(shapes, "", is_marked=self.shape_marks)
+        return _join(shapes, "", is_marked=self.shape_marks)
 
     def _entry_layout(self, text: str) -> str:
         match = self.patterns.entry_layout.fullmatch(text)
@@ -306,18 +306,18 @@ class LineFormatter(RunReader):
         key = (kind, text)
         known = self.values.get(key)
         if known is None:
-            known = self.values[key] = text if _is_formatted(self, kind, text) else self._changed_value(CODECS[kind].rule, text)
+            known = self.values[key] = text if _is_formatted(self, kind, text) else self._format_value(CODECS[kind].rule, text)
         return known
 
-    def _changed_value(self, rule: str, text: str) -> str:
+    def _format_value(self, rule: str, text: str) -> str:
         if rule == "entry_layout":
             try:
                 return self._entry_layout(text)
             except NeedsGrammar:
                 pass
-        return self._formatted(rule, text)
+        return self._format(rule, text)
 
-    def _formatted(self, rule: str, text: str) -> str:
+    def _format(self, rule: str, text: str) -> str:
         joiner = Joiner(text, self.session.joiner.marks)
         inner = FormatSession(joiner, Writer(joiner, VerbatimRanges([]), None), self.path)
         try:
@@ -331,7 +331,7 @@ class LineFormatter(RunReader):
 
 
 def _is_formatted(lines: LineFormatter, kind: str, text: str) -> bool:
-    """Returns whether a value is known to be formatted; if not, the caller formats it."""
+    """Returns whether a value is known to be formatted; the caller formats all other values."""
     # A single word is a complete value only if it is a name. For other kinds of values, such as
     # shapes, it may be the start of a value that continues on the next line.
     if kind in _NAMES and (lines.patterns.word.fullmatch(text) or lines.patterns.name_list.fullmatch(text)):
@@ -342,7 +342,7 @@ def _is_formatted(lines: LineFormatter, kind: str, text: str) -> bool:
 
 
 def _formatted_runs(lines: LineFormatter) -> dict[int, int]:
-    """Returns the runs of lines that can be copied, because the parser found them to be formatted.
+    """Returns the runs of lines that can be copied, since the parser found that they are formatted.
 
     Returns no runs unless the attributes of all opcodes are formatted.
     """
@@ -361,7 +361,7 @@ def _formatted_runs(lines: LineFormatter) -> dict[int, int]:
     return {start: end for start, end in runs.items() if max(map(len, text[start:end].splitlines())) <= writer.width}
 
 
-def _joined(parts: list[str], percent: str, *, is_marked: bool) -> str:
+def _join(parts: list[str], percent: str, *, is_marked: bool) -> str:
     """Joins the parts of a list, with `percent` before each part except the first.
 
     Adds index marks if `is_marked` is true.

@@ -12,15 +12,15 @@ from hlotool.shapes.shape import Shape
 from hlotool.text.formatting.pieces import INDEX_MARK, Joiner
 from hlotool.text.source.trivia import COMMENT
 
-__all__ = ["formatted_literal"]
+__all__ = ["format_literal"]
 
-# The only differences that formatting a literal may make.
+# The characters that formatting a literal may add or remove.
 _INSIGNIFICANT = re.compile(r"[\s,]++|/\*i[0-9]++=[0-9]++\*/")
 _ROW_MARK = re.compile(r"/\*i[0-9]++=[0-9]++\*/ ?")
 _PART = re.compile(rf"{COMMENT}|[{{}}(),]|[^\s{{}}(),/]++")
 
 
-def formatted_literal(shape: Shape | None, text: str, joiner: Joiner, start: int) -> str:
+def format_literal(shape: Shape | None, text: str, joiner: Joiner, start: int) -> str:
     """Formats the literal `text`, at offset `start` in the source, as a value of `shape`.
 
     The result has XLA's braces and index marks, provided that every number stays as written. If XLA
@@ -28,7 +28,7 @@ def formatted_literal(shape: Shape | None, text: str, joiner: Joiner, start: int
     Line comments are moved out of the literal first.
     """
     if "//" in text:
-        text = _PART.sub(lambda part: _without_line_comment(part, joiner, start), text)
+        text = _PART.sub(lambda part: _hoist_line_comment(part, joiner, start), text)
     if shape is not None:
         try:
             printed = literal_text(parse_literal(shape, text))
@@ -37,21 +37,21 @@ def formatted_literal(shape: Shape | None, text: str, joiner: Joiner, start: int
         if printed is not None and (printed == text or _significant(printed) == _significant(text)):
             # As in lists, existing index marks are rewritten, but none are added.
             return printed if "/*" in text else _ROW_MARK.sub("", printed)
-    return _with_normal_spaces(text)
+    return _normalize_spaces(text)
 
 
 def _significant(text: str) -> str:
     return _INSIGNIFICANT.sub("", text)
 
 
-def _without_line_comment(part: re.Match[str], joiner: Joiner, start: int) -> str:
+def _hoist_line_comment(part: re.Match[str], joiner: Joiner, start: int) -> str:
     if not part[0].startswith("//"):
         return part[0]
     joiner.hoisted.append((start + part.start(), part[0].rstrip()))
     return ""
 
 
-def _with_normal_spaces(text: str) -> str:
+def _normalize_spaces(text: str) -> str:
     parts = [part for part in _PART.findall(text) if not INDEX_MARK.fullmatch(part)]
     nested = any(part == "{" and before == "{" for before, part in itertools.pairwise(parts))
     out: list[str] = []

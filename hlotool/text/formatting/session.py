@@ -6,7 +6,7 @@ from typing import cast
 
 from hlotool.errors import Violation
 from hlotool.shapes.shape import Shape
-from hlotool.text.formatting.literals import formatted_literal
+from hlotool.text.formatting.literals import format_literal
 from hlotool.text.formatting.pieces import Joiner
 from hlotool.text.formatting.writer import Writer
 from hlotool.text.parse.fast_path import FastPath
@@ -47,7 +47,7 @@ class FormatSession(LexerSession):
                 shape = self.path.parts.segments.shapes[shape_text]
             except (NeedsGrammar, Violation):
                 shape = None
-        return formatted_literal(shape, text, self.joiner, start)
+        return format_literal(shape, text, self.joiner, start)
 
 
 def current_session() -> FormatSession:

@@ -8,17 +8,17 @@ from hlotool.text.print.options import PrintOptions
 from hlotool.text.source.marks import INDEX_MARK
 from hlotool.text.source.part_names import PartName
 
-__all__ = ["options_like"]
+__all__ = ["infer_options"]
 
 
-def options_like(text: str, x: Instruction, *, print_result_shape: bool = True) -> PrintOptions:
+def infer_options(text: str, x: Instruction, *, print_result_shape: bool = True) -> PrintOptions:
     """Returns options that print instructions in the style in which `text` writes `x`.
 
     The options turn percent signs, layouts, operand shapes and index marks on or off.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { ROOT p = f32[2] parameter(0) }"
-    >>> options = options_like(text, parse(text).entry.root)
+    >>> options = infer_options(text, parse(text).entry.root)
     >>> options.print_percent, options.include_layout_in_shapes
     (False, False)
     """

@@ -9,7 +9,7 @@ from hlotool.options import option
 __all__ = ["MIN_WIDTH", "FormatStyle"]
 
 MIN_WIDTH = 40
-"""The smallest accepted width in characters; names and shapes cannot be broken."""
+"""The smallest accepted width, in characters. Names and shapes cannot be broken."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class FormatStyle:
     """Options that make formatted text differ from XLA's own output.
 
     `width` is the maximum line length in characters: longer instructions are broken after commas.
-    If it is None, the default, every instruction is on one line, as in XLA's output. Raises
+    If `width` is None, the default, every instruction is on one line, as in XLA's output. Raises
     ValueError if `width` is less than MIN_WIDTH.
 
     >>> FormatStyle(width=100).width

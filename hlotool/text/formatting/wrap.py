@@ -11,7 +11,7 @@ from hlotool.text.parse.lexer import raw_value_end
 from hlotool.text.parse.session import attribute_tokens
 from hlotool.text.source.trivia import BLOCK_COMMENT, skip_trivia
 
-__all__ = ["wrapped"]
+__all__ = ["wrap"]
 
 _STEP = "    "
 _PART = re.compile(
@@ -20,18 +20,18 @@ _PART = re.compile(
     r"|(?P<rest>[^\"'/{}()\[\],]++|.)",
     re.DOTALL,
 )
-# The values of these attributes and of unknown attributes are never broken.
+# The values of these attributes, and of unknown attributes, are never broken.
 _RAW = frozenset({"KEY_BACKEND_CONFIG", "KEY_FRONTEND_ATTRIBUTES"})
 
 
-def wrapped(text: str, indent: str, width: int, newline: str) -> str:
+def wrap(text: str, indent: str, width: int, newline: str) -> str:
     """Breaks an instruction into lines of at most `width` characters, if its commas allow it.
 
     Both `text` and the result lack the indentation of the first line. Of the commas that fit on a
     line, the comma inside the fewest brackets ends the line; among several such commas, the last
     one does. Lines that start inside brackets are indented further.
 
-    >>> print(wrapped("ROOT r = f32[2] add(first, second), metadata={op_name='sum'}", "  ", 44, chr(10)))
+    >>> print(wrap("ROOT r = f32[2] add(first, second), metadata={op_name='sum'}", "  ", 44, chr(10)))
     ROOT r = f32[2] add(first, second),
           metadata={op_name='sum'}
     """
@@ -61,7 +61,7 @@ def wrapped(text: str, indent: str, width: int, newline: str) -> str:
 def _breaks(text: str) -> tuple[list[tuple[int, int]], int]:
     """Returns the commas after which a line may end, and the end of the last token.
 
-    Each comma is given as its offset and the number of open brackets.
+    Each comma is represented by its offset and the number of open brackets.
     """
     breaks, depth, position, end = [], 0, 0, 0
     kinds, in_attributes = attribute_tokens(), False

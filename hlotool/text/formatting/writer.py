@@ -11,7 +11,7 @@ import re
 from hlotool.text.formatting.gaps import read_gap
 from hlotool.text.formatting.pieces import Joiner
 from hlotool.text.formatting.verbatim import VerbatimRanges
-from hlotool.text.formatting.wrap import wrapped
+from hlotool.text.formatting.wrap import wrap
 from hlotool.text.source.trivia import BLOCK_COMMENT
 
 __all__ = ["Writer"]
@@ -73,7 +73,7 @@ class Writer:
         if is_verbatim:
             text = self.source[start:end]
         elif self.width is not None and len(indent) + len(text) > self.width:
-            text = wrapped(text, indent, self.width, self.newline)
+            text = wrap(text, indent, self.width, self.newline)
         block.parts.append(text if same_line else indent + text)
         block.written_end = end
 

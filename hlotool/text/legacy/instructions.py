@@ -15,10 +15,35 @@ from hlotool.opdefs.table import OPS
 from hlotool.text.legacy.statements import TYPE, Array, Statement, Text, operands_of
 
 __all__ = [
-    "Instructions", "Rewriting", "bernoulli", "broadcast_degenerate_dimensions", "compare", "cross_replica_sum", "device_id", "dot",
-    "drop_attributes", "extra_async_attributes", "flat_async_shape", "gone", "host_compute", "infeed", "iota", "opcode_edit",
-    "outfeed", "packed_nibbles", "recv_done", "renamed", "renamed_instruction", "scalar_add", "scan", "send_done", "send_or_recv", "sort",
-    "topk", "tuple_of_other_size", "tuple_select",
+    "Instructions",
+    "Rewriting",
+    "bernoulli",
+    "broadcast_degenerate_dimensions",
+    "compare",
+    "cross_replica_sum",
+    "device_id",
+    "dot",
+    "drop_attributes",
+    "extra_async_attributes",
+    "flat_async_shape",
+    "host_compute",
+    "infeed",
+    "iota",
+    "mismatched_tuple",
+    "no_equivalent",
+    "opcode_edit",
+    "outfeed",
+    "packed_nibbles",
+    "recv_done",
+    "rename",
+    "rename_instruction",
+    "scalar_add",
+    "scan",
+    "send_done",
+    "send_or_recv",
+    "sort",
+    "topk",
+    "tuple_select",
 ]  # fmt: skip
 
 Rewriting = Callable[[Text, Statement], list[Edit] | None]
@@ -51,7 +76,7 @@ def opcode_edit(statement: Statement, opcode: str) -> Edit:
     return Edit(statement.opcode_start, statement.opcode_start + len(statement.opcode), opcode)
 
 
-def _appended(statement: Statement, attributes: str) -> Edit:
+def _append(statement: Statement, attributes: str) -> Edit:
     """Returns the edit that adds attributes after the operands."""
     at = statement.operands[1] + 1
     return Edit(at, at, attributes)
@@ -61,21 +86,21 @@ def drop_attributes(statement: Statement, names: Iterable[str]) -> list[Edit]:
     return [Edit(*statement.attributes[name], "") for name in names if name in statement.attributes]
 
 
-def gone(text: Text, statement: Statement) -> list[Edit] | None:
+def no_equivalent(text: Text, statement: Statement) -> list[Edit] | None:
     """Returns no edits, for an instruction that has no equivalent today."""
     return []
 
 
 def compare(direction: str) -> Rewriting:
-    return lambda text, statement: [opcode_edit(statement, "compare"), _appended(statement, f", direction={direction}")]
+    return lambda text, statement: [opcode_edit(statement, "compare"), _append(statement, f", direction={direction}")]
 
 
-def renamed(opcode: str, attributes: str = "") -> Rewriting:
-    return lambda text, statement: [opcode_edit(statement, opcode), *([_appended(statement, attributes)] if attributes else [])]
+def rename(opcode: str, attributes: str = "") -> Rewriting:
+    return lambda text, statement: [opcode_edit(statement, opcode), *([_append(statement, attributes)] if attributes else [])]
 
 
-def renamed_instruction(text: Text, statement: Statement) -> list[Edit] | None:
-    """Renames an instruction whose name is now a keyword or an element type.
+def rename_instruction(text: Text, statement: Statement) -> list[Edit] | None:
+    """Renames an instruction whose name is no longer valid.
 
     Also renames its uses, up to the next instruction with the same name.
     """
@@ -97,7 +122,7 @@ def tuple_select(text: Text, statement: Statement) -> list[Edit] | None:
     if not shape:
         return []
     branches = f", true_computation={{ ROOT on_true = {shape} parameter(0) }}, false_computation={{ ROOT on_false = {shape} parameter(0) }}"
-    return [opcode_edit(statement, "conditional"), _appended(statement, branches)]
+    return [opcode_edit(statement, "conditional"), _append(statement, branches)]
 
 
 def cross_replica_sum(text: Text, statement: Statement) -> list[Edit] | None:
@@ -106,7 +131,7 @@ def cross_replica_sum(text: Text, statement: Statement) -> list[Edit] | None:
         element = re.search(TYPE, _clean_shape(text, statement))
         if element is None:
             return []
-        edits.append(_appended(statement, f", to_apply={scalar_add(element[0])}"))
+        edits.append(_append(statement, f", to_apply={scalar_add(element[0])}"))
     return edits
 
 
@@ -126,11 +151,11 @@ def sort(text: Text, statement: Statement) -> list[Edit] | None:
     body = f"{{ {parameters} ROOT less = pred[] compare(p.0.lhs, p.0.rhs), direction=LT }}"
     # Before `sort` had a `dimensions` attribute, it sorted along the last dimension.
     along = "" if "dimensions" in statement.attributes else f", dimensions={{{arrays[0][1].count(',')}}}"
-    return [_appended(statement, f"{along}, to_apply={body}")]
+    return [_append(statement, f"{along}, to_apply={body}")]
 
 
 def iota(text: Text, statement: Statement) -> list[Edit] | None:
-    return None if "iota_dimension" in statement.attributes else [_appended(statement, ", iota_dimension=0")]
+    return None if "iota_dimension" in statement.attributes else [_append(statement, ", iota_dimension=0")]
 
 
 def _new_name(text: Text, statement: Statement, suffix: str) -> str:
@@ -155,11 +180,11 @@ def _indent(text: Text, statement: Statement) -> str:
     return f"\n{space}" if line and not space.strip() else " "
 
 
-def _with_token(text: Text, statement: Statement, wanted: int) -> tuple[str, str] | None:
+def _make_token(text: Text, statement: Statement, wanted: int) -> tuple[str, str] | None:
     """Returns the definition and the name of a token for an instruction without a token operand.
 
-    Returns None unless the instruction has exactly `wanted` operands, the number of operands that
-    it had before it needed a token.
+    Returns None unless the instruction has exactly `wanted` operands, as it had before XLA added
+    tokens.
     """
     if len(operands_of(text.masked, statement)) != wanted:
         return None
@@ -173,12 +198,12 @@ def _head(text: Text, statement: Statement, definition: str, name: str, shape: s
 
 
 def _tail(text: Text, statement: Statement, expression: str) -> Edit:
-    """Returns the edit that defines the old name after the instruction."""
+    """Returns the edit that adds an instruction with the old name after the instruction."""
     return Edit(statement.end, statement.end, f"{_indent(text, statement)}{statement.root}{text.new_name(statement.name)} = {expression}")
 
 
 def infeed(text: Text, statement: Statement) -> list[Edit] | None:
-    token, shape = _with_token(text, statement, 0), _clean_shape(text, statement)
+    token, shape = _make_token(text, statement, 0), _clean_shape(text, statement)
     if token is None:
         return None
     if not shape:
@@ -203,7 +228,7 @@ def _effect_only(text: Text, statement: Statement, definition: str) -> list[Edit
 
 
 def outfeed(text: Text, statement: Statement) -> list[Edit] | None:
-    token = _with_token(text, statement, 1)
+    token = _make_token(text, statement, 1)
     if token is None:
         return None
     at = statement.operands[1]
@@ -212,7 +237,7 @@ def outfeed(text: Text, statement: Statement) -> list[Edit] | None:
 
 def send_or_recv(operands: int) -> Rewriting:
     def rewrite(text: Text, statement: Statement) -> list[Edit] | None:
-        token, shape = _with_token(text, statement, operands), _clean_shape(text, statement)
+        token, shape = _make_token(text, statement, operands), _clean_shape(text, statement)
         if token is None:
             return None
         if not shape.startswith("("):
@@ -228,7 +253,7 @@ def send_or_recv(operands: int) -> Rewriting:
     return rewrite
 
 
-def _operand_with_token(text: Text, statement: Statement) -> list[Edit]:
+def _add_token_to_shape(text: Text, statement: Statement) -> list[Edit]:
     """Adds a token to the tuple shape written before the operand, if there is such a shape."""
     for start, end in operands_of(text.masked, statement):
         operand = text.masked[start:end]
@@ -245,7 +270,7 @@ def recv_done(text: Text, statement: Statement) -> list[Edit] | None:
     pair = _new_name(text, statement, "pair")
     return [
         _head(text, statement, "", pair, f"({shape}, token[])"),
-        *_operand_with_token(text, statement),
+        *_add_token_to_shape(text, statement),
         _tail(text, statement, f"{shape} get-tuple-element({pair}), index=0"),
     ]
 
@@ -253,7 +278,7 @@ def recv_done(text: Text, statement: Statement) -> list[Edit] | None:
 def send_done(text: Text, statement: Statement) -> list[Edit] | None:
     if text.masked[slice(*statement.shape)].replace(" ", "") != "()":
         return None
-    return [*_effect_only(text, statement, ""), *_operand_with_token(text, statement)]
+    return [*_effect_only(text, statement, ""), *_add_token_to_shape(text, statement)]
 
 
 def dot(text: Text, statement: Statement) -> list[Edit] | None:
@@ -267,7 +292,7 @@ def dot(text: Text, statement: Statement) -> list[Edit] | None:
     result = text.array(statement.shape)
     if len(ranks) != 2 or min(ranks) < 1 or max(ranks) > 2 or result is None or len(result.dimensions) != sum(ranks) - 2:
         return []
-    return [_appended(statement, f", lhs_contracting_dims={{{ranks[0] - 1}}}, rhs_contracting_dims={{0}}")]
+    return [_append(statement, f", lhs_contracting_dims={{{ranks[0] - 1}}}, rhs_contracting_dims={{0}}")]
 
 
 def broadcast_degenerate_dimensions(text: Text, statement: Statement) -> list[Edit] | None:
@@ -284,7 +309,7 @@ def broadcast_degenerate_dimensions(text: Text, statement: Statement) -> list[Ed
     squeezed = operand.with_dimensions(*(operand.dimensions[k] for k in kept)).text
     name = before.add("squeezed", f"{squeezed} reshape({text.name_of(operands[0])})")
     edits = [before.edit, opcode_edit(statement, "broadcast"), Edit(*operands[0], name)]
-    return [*edits, _appended(statement, f", dimensions={{{','.join(map(str, kept))}}}")]
+    return [*edits, _append(statement, f", dimensions={{{','.join(map(str, kept))}}}")]
 
 
 def bernoulli(text: Text, statement: Statement) -> list[Edit] | None:
@@ -304,7 +329,7 @@ def bernoulli(text: Text, statement: Statement) -> list[Edit] | None:
         opcode_edit(statement, "compare"),
         Edit(*statement.operands, f"{numbers}, {chance}"),
         *drop_attributes(statement, ["distribution"]),
-        _appended(statement, ", direction=LT"),
+        _append(statement, ", direction=LT"),
     ]
 
 
@@ -314,7 +339,7 @@ def host_compute(text: Text, statement: Statement) -> list[Edit] | None:
     if "channel_name" in statement.attributes:
         low, high = statement.attributes["channel_name"]
         attributes += f", backend_config={text.whole[text.whole.index('=', low) + 1 : high]}"
-    return [opcode_edit(statement, "custom-call"), _appended(statement, attributes), *drop_attributes(statement, names)]
+    return [opcode_edit(statement, "custom-call"), _append(statement, attributes), *drop_attributes(statement, names)]
 
 
 def device_id(text: Text, statement: Statement) -> list[Edit] | None:
@@ -333,7 +358,7 @@ def scan(text: Text, statement: Statement) -> list[Edit] | None:
     if "num_carries" in statement.attributes:
         return None
     count = len(operands_of(text.masked, statement))
-    return [] if count % 2 else [_appended(statement, f", num_carries={count // 2}")]
+    return [] if count % 2 else [_append(statement, f", num_carries={count // 2}")]
 
 
 _COMMON = frozenset(
@@ -343,9 +368,9 @@ _COMMON = frozenset(
 
 
 def extra_async_attributes(text: Text, statement: Statement) -> list[Edit] | None:
-    """Drops the wrapped instruction's attributes and computation from an update or done op.
+    """Drops attributes of an update or done op that, today, are written only on the start op.
 
-    Today, they are written only on the start op.
+    These are the attributes of the wrapped instruction, and the computation.
     """
     # `send-done` and similar opcodes are not syntactic sugar and have their own attributes.
     known = OPS[statement.opcode].attributes if statement.opcode in OPS and not statement.opcode.startswith("async-") else {}
@@ -366,8 +391,8 @@ def packed_nibbles(text: Text, statement: Statement) -> list[Edit] | None:
     return [] if re.search("packed_nibble", text.masked[low:high], re.IGNORECASE) else None
 
 
-def tuple_of_other_size(text: Text, statement: Statement) -> list[Edit] | None:
-    """Drops the shape of a `tuple` if the shape has more or fewer elements than there are operands.
+def mismatched_tuple(text: Text, statement: Statement) -> list[Edit] | None:
+    """Drops the shape of a `tuple` whose number of elements differs from the number of operands.
 
     XLA ignored such a shape and used the shapes of the operands.
     """

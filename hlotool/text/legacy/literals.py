@@ -1,4 +1,4 @@
-"""Translates old forms of literals to today's forms."""
+"""Translates literals from old forms to today's form."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from math import prod
 from hlotool.text.legacy.statements import ARRAY
 from hlotool.text.source.trivia import COMMENT
 
-__all__ = ["dense_literal", "plain_literal", "spaced_bits"]
+__all__ = ["dense_literal", "plain_literal", "separate_bits"]
 
 # The maximum number of elements, including zeros, of a sparse literal that is rewritten as a dense
 # literal.
 _MAX_ELEMENTS = 1_000_000
 _ARRAY = re.compile(rf"{ARRAY}\s*+(?=[^\s,)])")
-_ARRAY_ALONE = re.compile(rf"{ARRAY}(?=\s*+[,)])")
+_BARE_ARRAY = re.compile(rf"{ARRAY}(?=\s*+[,)])")
 # A shape of element type pred, and the numbers after it up to the next shape or parenthesis.
-_OF_PRED = re.compile(rf"(?<![A-Za-z0-9_.\-%])pred\[[0-9, ]++\](?:invalid)?+(?:[^()A-Za-z/]++|{COMMENT})*+")
+_PRED_PART = re.compile(rf"(?<![A-Za-z0-9_.\-%])pred\[[0-9, ]++\](?:invalid)?+(?:[^()A-Za-z/]++|{COMMENT})*+")
 _BITS = re.compile(rf"{COMMENT}|\[[^\]]*+\](?:(?:invalid)?+\{{[^{{}}]*+\}})?+|(?P<bits>[01]{{2,}})")
 _EMPTY = re.compile(r"\([\s,\0]*+\)")
 # An index has at most 18 digits, so that it fits into 64 bits.
@@ -28,23 +28,23 @@ _ENTRY = re.compile(rf"\s*+(?:{_INDEX})\s*+:\s*+(?P<value>\([^()]*+\)|[^,(){{}}\
 
 
 def plain_literal(text: str) -> str:
-    """Removes the shapes before the parts of a literal; adds commas between digits of pred arrays.
+    """Removes the shapes in a literal, and adds commas between the digits of pred arrays.
 
     >>> plain_literal("(pred[2], s32[]) ( pred[2] {10}, s32[] 11 )")
     '( {1, 0}, 11 )'
     """
-    text = _OF_PRED.sub(lambda match: spaced_bits(match[0]), text)
+    text = _PRED_PART.sub(lambda match: separate_bits(match[0]), text)
     # Parentheses with only shapes inside are part of a tuple's shape.
-    plain = _ARRAY.sub("\0", _ARRAY_ALONE.sub("\0", text))
+    plain = _ARRAY.sub("\0", _BARE_ARRAY.sub("\0", text))
     while _EMPTY.search(plain):
         plain = _EMPTY.sub("\0", plain)
     return re.sub(r"\0\s*+", "", plain)
 
 
-def spaced_bits(text: str) -> str:
+def separate_bits(text: str) -> str:
     """Separates the digits of a pred literal with commas.
 
-    >>> spaced_bits("{ { 10 }, { /*i0=1*/ 01 } }")
+    >>> separate_bits("{ { 10 }, { /*i0=1*/ 01 } }")
     '{ { 1, 0 }, { /*i0=1*/ 0, 1 } }'
     """
     return _BITS.sub(lambda match: ", ".join(match["bits"]) if match["bits"] else match[0], text)

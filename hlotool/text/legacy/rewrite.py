@@ -13,14 +13,14 @@ from hlotool.text.legacy.spellings import INSTRUCTIONS, PATTERNS, OpcodeSpelling
 from hlotool.text.legacy.statements import Statement, Text
 from hlotool.text.source.derived import edited_source
 
-__all__ = ["LEGACY_CODE", "OldSpelling", "modernized", "old_spellings", "with_legacy_hints"]
+__all__ = ["LEGACY_CODE", "OldSpelling", "add_legacy_hints", "modernize", "old_spellings"]
 
 LEGACY_CODE = "W060"
 # Errors whose own hints contain today's spelling.
 _EXPLAINED = frozenset({"M023", "S046"})
-# The number of characters searched before and after an error, and the greatest distance from the
-# error at which the last searched line may end.
-_SEARCHED, _MAX_LINE_LENGTH = 1 << 17, 1 << 21
+# The number of characters searched before and after an error, and the maximum distance from the
+# error to the end of the last searched line.
+_SEARCH_DISTANCE, _MAX_LINE_LENGTH = 1 << 17, 1 << 21
 _ADVICE = "read it with --legacy (in Python, legacy=True), or rewrite it with `hlotool verify --legacy --fix`"
 
 
@@ -54,9 +54,9 @@ def old_spellings(text: str) -> list[OldSpelling]:
     ['XLA wrote less-than(a, b) until 2019; today it is compare(a, b), direction=LT']
     """
     both = Text(text)
-    spellings = _apart([spelling for statement in both.statements for spelling in _of_instruction(both, statement)])
+    spellings = _drop_covered([spelling for statement in both.statements for spelling in _find_in_instruction(both, statement)])
     taken = [edit for spelling in spellings for edit in spelling.edits]
-    spellings += _of_names(both, _Spans(taken))
+    spellings += _find_invalid_names(both, _Spans(taken))
     taken = [edit for spelling in spellings for edit in spelling.edits]
     for pattern in PATTERNS:
         found = []
@@ -65,14 +65,14 @@ def old_spellings(text: str) -> list[OldSpelling]:
             if replaced is not None:
                 found.append(OldSpelling(*match.span(), pattern.old, pattern.today, pattern.until, tuple(replaced)))
         apart = _Spans(taken)
-        # If an old spelling is inside text that an edit replaces, the edit translates it, too.
+        # An edit that replaces text also translates the old spellings in that text.
         found = [spelling for spelling in found if not any(map(apart.has, spelling.edits))]
         spellings += found
         taken += [edit for spelling in found for edit in spelling.edits]
     return sorted(spellings)
 
 
-def _of_instruction(text: Text, statement: Statement) -> Iterator[OldSpelling]:
+def _find_in_instruction(text: Text, statement: Statement) -> Iterator[OldSpelling]:
     opcode, start = statement.opcode, statement.opcode_start
     for row in (*_ROWS.get(opcode, ()), *_ROWS.get(opcode[opcode.rfind("-") :], ())):
         edits = row.rewrite(text, statement)
@@ -80,10 +80,10 @@ def _of_instruction(text: Text, statement: Statement) -> Iterator[OldSpelling]:
             yield OldSpelling(start, start + len(opcode), row.old, row.today, row.until, tuple(edits))
 
 
-def _of_names(text: Text, taken: _Spans) -> Iterator[OldSpelling]:
+def _find_invalid_names(text: Text, taken: _Spans) -> Iterator[OldSpelling]:
     """Yields the instruction names that are no longer valid.
 
-    Edits that replace such a name together with other text already write the new name.
+    Leaves out names in text that other edits replace, since those edits write the new names.
     """
     for statement in text.statements if text.new_names else ():
         for row in _ROWS[""]:
@@ -93,7 +93,7 @@ def _of_names(text: Text, taken: _Spans) -> Iterator[OldSpelling]:
                 yield OldSpelling(*statement.name_span, row.old, row.today, row.until, free)
 
 
-def _apart(spellings: list[OldSpelling]) -> list[OldSpelling]:
+def _drop_covered(spellings: list[OldSpelling]) -> list[OldSpelling]:
     """Removes each spelling that lies inside an edit of another spelling."""
     edits = sorted((edit.start, -edit.end, k) for k, spelling in enumerate(spellings) for edit in spelling.edits)
     inside, covered, owner = set(), 0, -1
@@ -118,7 +118,7 @@ class _Spans:
         return (k >= 0 and edit.start < self.ends[k]) or (k + 1 < len(self.starts) and self.starts[k + 1] < edit.end)
 
 
-def modernized(source: Source) -> tuple[Source, list[Diagnostic]]:
+def modernize(source: Source) -> tuple[Source, list[Diagnostic]]:
     """Returns the source in today's spelling, and a warning for each rewritten spelling.
 
     All positions refer to the given source.
@@ -139,14 +139,14 @@ def _warning(source: Source, spelling: OldSpelling) -> Diagnostic:
     return Diagnostic(LEGACY_CODE, CODE_NAMES[LEGACY_CODE], severity_of(LEGACY_CODE), spelling.message, *location, fix=fix)
 
 
-def with_legacy_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def add_legacy_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """Adds hints about old spellings to the errors on the same lines.
 
     If the first error has no hint, it gets a hint about an old spelling on another line, because an
     old spelling may cause errors on other lines. In a large file, only the part around the first
     error is searched.
     """
-    low, high = _around(source, diagnostics[0]) if diagnostics else (0, 0)
+    low, high = _surrounding_lines(source, diagnostics[0]) if diagnostics else (0, 0)
     spellings = old_spellings(source.text[low:high])
     if not spellings:
         return diagnostics
@@ -160,20 +160,20 @@ def with_legacy_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Dia
     return hinted
 
 
-def _around(source: Source, error: Diagnostic) -> tuple[int, int]:
+def _surrounding_lines(source: Source, error: Diagnostic) -> tuple[int, int]:
     """Returns the offsets of the whole lines around an error.
 
-    Returns an empty range if the line of the error begins too far before the error: it is then not
-    known where strings begin.
+    Returns an empty range if the line of the error begins too far before the error, since strings
+    can be recognized only from the beginning of a line.
     """
     text = source.text
-    if len(text) <= _SEARCHED:
+    if len(text) <= _SEARCH_DISTANCE:
         return 0, len(text)
     offset = min(source.offset(error.line, error.column), len(text))
-    low = text.find("\n", offset - _SEARCHED, offset) + 1 if offset > _SEARCHED else 0
-    if not low and offset > _SEARCHED:
+    low = text.find("\n", offset - _SEARCH_DISTANCE, offset) + 1 if offset > _SEARCH_DISTANCE else 0
+    if not low and offset > _SEARCH_DISTANCE:
         return offset, offset
-    high = text.find("\n", offset + _SEARCHED, offset + _MAX_LINE_LENGTH)
+    high = text.find("\n", offset + _SEARCH_DISTANCE, offset + _MAX_LINE_LENGTH)
     return low, high if high >= 0 else min(len(text), offset + _MAX_LINE_LENGTH)
 
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from hlotool.errors import Edit
 from hlotool.text.legacy import instructions
-from hlotool.text.legacy.instructions import Rewriting, compare, gone, renamed
-from hlotool.text.legacy.literals import dense_literal, plain_literal, spaced_bits
+from hlotool.text.legacy.instructions import Rewriting, compare, no_equivalent, rename
+from hlotool.text.legacy.literals import dense_literal, plain_literal, separate_bits
 from hlotool.text.legacy.sparse_dots import sparse_dot
 from hlotool.text.legacy.statements import TYPE, Text
 
@@ -44,9 +44,9 @@ class PatternSpelling(NamedTuple):
 class OpcodeSpelling(NamedTuple):
     """An old form of the instructions with a given opcode.
 
-    If `opcode` is `-start`, `-update` or `-done`, it stands for all opcodes with this suffix; if it
-    is empty, for all opcodes. `rewrite` returns the edits: an empty list if there is no equivalent
-    today, or None if an instruction does not have the old form.
+    If `opcode` is `-start`, `-update` or `-done`, the row is for all opcodes with this suffix; if
+    `opcode` is empty, the row is for all opcodes. `rewrite` returns the edits: an empty list if
+    there is no equivalent today, or None if an instruction does not have the old form.
     """
 
     opcode: str
@@ -75,12 +75,12 @@ def _attribute(old: str, today: str, until: int) -> PatternSpelling:
     return PatternSpelling(f"{old}=", f"{today}=", until, f"{old}=", re.compile(rf"(?<=[\s,]){old}(?==)"), _write(today))
 
 
-def _dropped(old: str, value: str, until: int) -> PatternSpelling:
+def _removed_attribute(old: str, value: str, until: int) -> PatternSpelling:
     """Returns the row for a removed attribute, which is deleted with the comma before it."""
     return PatternSpelling(f"{old}=", "left out", until, f"{old}=", re.compile(rf",\s*+{old}={value}"), _delete())
 
 
-def _dropped_field(old: str, value: str, until: int) -> PatternSpelling:
+def _removed_field(old: str, value: str, until: int) -> PatternSpelling:
     """Returns the row for a removed metadata field."""
     pattern = re.compile(rf"(?<=[{{ ,]){old}={value}[ ,]?+")
     return PatternSpelling(f"{old}= in metadata", "left out", until, f"{old}=", pattern, _delete())
@@ -94,7 +94,7 @@ def _sparse(text: Text, match: re.Match[str]) -> list[Edit]:
     return [] if dense is None else [Edit(*match.span("layout"), ""), Edit(match.start("shape"), match.end("literal"), dense)]
 
 
-_ARRAY_BEFORE = re.compile(rf"{_KEY}{_SHAPE}")
+_WHOLE_ARRAY = re.compile(rf"{_KEY}{_SHAPE}")
 # The maximum number of characters from the start of a shape to its empty layout.
 _MAX_SHAPE_LENGTH = 300
 
@@ -105,7 +105,7 @@ def _empty_layout(text: Text, match: re.Match[str]) -> list[Edit] | None:
     while start > low and text.masked[start - 1].isalnum():
         start -= 1
     # In `literal=f32[0]{}`, the braces are the literal, not a layout.
-    is_shape = start >= 0 and _ARRAY_BEFORE.fullmatch(text.masked, start, match.start() + 1) and text.masked[start - 1 : start] != "="
+    is_shape = start >= 0 and _WHOLE_ARRAY.fullmatch(text.masked, start, match.start() + 1) and text.masked[start - 1 : start] != "="
     return [Edit(*match.span("layout"), "")] if is_shape else None
 
 
@@ -119,10 +119,10 @@ def _literal_with_shapes(text: Text, match: re.Match[str]) -> list[Edit] | None:
 
 def _bits(text: Text, match: re.Match[str]) -> list[Edit] | None:
     start, end = match.span("literal")
-    return [Edit(start, end, spaced_bits(match["literal"]))] if re.search(r"[01]{2}", match["literal"]) else None
+    return [Edit(start, end, separate_bits(match["literal"]))] if re.search(r"[01]{2}", match["literal"]) else None
 
 
-def _inside(pattern: str, template: str) -> Replacement:
+def _replace_inside(pattern: str, template: str) -> Replacement:
     """Returns a function that replaces group 1 of each match of `pattern` in the row's match."""
 
     def replace(text: Text, match: re.Match[str]) -> list[Edit] | None:
@@ -155,8 +155,8 @@ def _sparse_layout(text: Text, match: re.Match[str]) -> list[Edit] | None:
     return edits
 
 
-_aliases = _inside(r"\}:\s*+([0-9]++)(?=\s*+[,}])", "({}, {{}})")
-_unquoted = _inside(r"(?<!frontend_attributes)=([A-Za-z0-9_.\-]++)(?=\s*+[,}])", '"{}"')
+_parenthesize_aliases = _replace_inside(r"\}:\s*+([0-9]++)(?=\s*+[,}])", "({}, {{}})")
+_quote_values = _replace_inside(r"(?<!frontend_attributes)=([A-Za-z0-9_.\-]++)(?=\s*+[,}])", '"{}"')
 _INTEGER = r"-?[0-9]++"
 _LIST = r"\{[^{}]*+\}"
 _STRING = r'"_*+"'
@@ -210,20 +210,20 @@ PATTERNS: tuple[PatternSpelling, ...] = (
         re.compile(r"(?<=[\s,])is_cross_program_prefetch=true\b"),
         _write("cross_program_prefetch_index=0"),
     ),
-    _dropped("is_cross_program_prefetch", "false", 2022),
-    _dropped("outer_dimension_partitions", _LIST, 2022),
-    _dropped("async_group_id", _INTEGER, 2023),
-    _dropped("operation_queue_id", _INTEGER, 2024),
-    _dropped("wait_on_operation_queues", _LIST, 2024),
-    _dropped("use_atomic", "(?:true|false)", 2019),
-    _dropped("replica_group_ids", _LIST, 2018),
-    _dropped("barrier", _STRING, 2019),
-    _dropped("dynamic_parameter_binding", r"\{(?:[^{}]++|\{[^{}]*+\})*+\}", 2023),
-    _dropped_field("creation_pass_id", _INTEGER, 2023),
-    _dropped_field("logical_creation_pass_id", _INTEGER, 2023),
-    _dropped_field("size_of_generated_code_in_bytes", _INTEGER, 2025),
-    _dropped_field("size_of_memory_working_set_in_bytes", _INTEGER, 2025),
-    _dropped_field("preserve_layout", "(?:true|false)", 2025),
+    _removed_attribute("is_cross_program_prefetch", "false", 2022),
+    _removed_attribute("outer_dimension_partitions", _LIST, 2022),
+    _removed_attribute("async_group_id", _INTEGER, 2023),
+    _removed_attribute("operation_queue_id", _INTEGER, 2024),
+    _removed_attribute("wait_on_operation_queues", _LIST, 2024),
+    _removed_attribute("use_atomic", "(?:true|false)", 2019),
+    _removed_attribute("replica_group_ids", _LIST, 2018),
+    _removed_attribute("barrier", _STRING, 2019),
+    _removed_attribute("dynamic_parameter_binding", r"\{(?:[^{}]++|\{[^{}]*+\})*+\}", 2023),
+    _removed_field("creation_pass_id", _INTEGER, 2023),
+    _removed_field("logical_creation_pass_id", _INTEGER, 2023),
+    _removed_field("size_of_generated_code_in_bytes", _INTEGER, 2025),
+    _removed_field("size_of_memory_working_set_in_bytes", _INTEGER, 2025),
+    _removed_field("preserve_layout", "(?:true|false)", 2025),
     PatternSpelling("kind=kTransposeDot", "kind=kOutput", 2018, "kTransposeDot", re.compile(r"(?<=kind=)kTransposeDot\b"), _write("kOutput")),
     PatternSpelling("must_alias", "must-alias", 2020, "must_alias", re.compile(rf"{_KEY}must_alias\b"), _write("must-alias")),
     PatternSpelling("may_alias", "may-alias", 2020, "may_alias", re.compile(rf"{_KEY}may_alias\b"), _write("may-alias")),
@@ -233,7 +233,7 @@ PATTERNS: tuple[PatternSpelling, ...] = (
         2020,
         "input_output_alias=",
         re.compile(r"input_output_alias=\{(?:[^{}\n]++|\{[^{}\n]*+\})*+\}"),
-        _inside(r"(?<=[\s,])(SYSTEM|USER)(?=\s*+\))", "may-alias"),
+        _replace_inside(r"(?<=[\s,])(SYSTEM|USER)(?=\s*+\))", "may-alias"),
     ),
     PatternSpelling(
         "device=0", "sharding={maximal device=0}", 2017, "device=", re.compile(r"(?<=,)\s*+(?P<old>device=(?P<device>[0-9]++))(?=\s)"), _device
@@ -255,7 +255,7 @@ PATTERNS: tuple[PatternSpelling, ...] = (
         2019,
         "input_output_alias=",
         re.compile(r"input_output_alias=\{(?:[^{}\n]++|\{[^{}\n]*+\})*+\}"),
-        _aliases,
+        _parenthesize_aliases,
     ),
     PatternSpelling(
         "frontend_attributes={a=b}",
@@ -263,7 +263,7 @@ PATTERNS: tuple[PatternSpelling, ...] = (
         2020,
         "frontend_attributes=",
         re.compile(r"frontend_attributes=\{[^{}]++\}"),
-        _unquoted,
+        _quote_values,
     ),
 )
 """The rows that have a pattern. If matches overlap, the first row wins."""
@@ -276,10 +276,10 @@ INSTRUCTIONS: tuple[OpcodeSpelling, ...] = (
     OpcodeSpelling("less-than-or-equal-to", "less-than-or-equal-to(a, b)", "compare(a, b), direction=LE", 2019, compare("LE")),
     OpcodeSpelling("less-than", "less-than(a, b)", "compare(a, b), direction=LT", 2019, compare("LT")),
     OpcodeSpelling("tuple-select", "tuple-select(p, a, b)", "a conditional whose branches return their parameters", 2022, instructions.tuple_select),
-    OpcodeSpelling("all-reduce-scatter", "all-reduce-scatter", "reduce-scatter", 2021, renamed("reduce-scatter")),
+    OpcodeSpelling("all-reduce-scatter", "all-reduce-scatter", "reduce-scatter", 2021, rename("reduce-scatter")),
     OpcodeSpelling("cross-replica-sum", "cross-replica-sum", "all-reduce", 2019, instructions.cross_replica_sum),
-    OpcodeSpelling("generate-token", "generate-token", "after-all", 2018, renamed("after-all")),
-    OpcodeSpelling("trace", "trace", "a custom-call", 2022, renamed("custom-call", ', custom_call_target="trace", custom_call_has_side_effect=true')),
+    OpcodeSpelling("generate-token", "generate-token", "after-all", 2018, rename("after-all")),
+    OpcodeSpelling("trace", "trace", "a custom-call", 2022, rename("custom-call", ', custom_call_target="trace", custom_call_has_side_effect=true')),
     OpcodeSpelling("infeed", "infeed()", "infeed(token), which returns a pair", 2018, instructions.infeed),
     OpcodeSpelling("outfeed", "outfeed(x)", "outfeed(x, token)", 2018, instructions.outfeed),
     OpcodeSpelling("send", "send(x)", "send(x, token)", 2018, instructions.send_or_recv(1)),
@@ -289,13 +289,13 @@ INSTRUCTIONS: tuple[OpcodeSpelling, ...] = (
     OpcodeSpelling("sort", "sort without a comparator", "sort(...), to_apply=...", 2019, instructions.sort),
     OpcodeSpelling("iota", "iota()", "iota(), iota_dimension=0", 2018, instructions.iota),
     OpcodeSpelling("dot", "dot(a, b)", "dot(a, b), lhs_contracting_dims={...}, rhs_contracting_dims={...}", 2018, instructions.dot),
-    OpcodeSpelling("", "names that are now keywords or element types", "another name, such as token_", 2024, instructions.renamed_instruction),
+    OpcodeSpelling("", "names that are now keywords or element types", "another name, such as token_", 2024, instructions.rename_instruction),
     OpcodeSpelling("rng", "distribution=rng_bernoulli", "a comparison of random numbers", 2018, instructions.bernoulli),
-    OpcodeSpelling("logical-and", "logical-and", "and", 2017, renamed("and")),
-    OpcodeSpelling("logical-or", "logical-or", "or", 2017, renamed("or")),
-    OpcodeSpelling("logical-not", "logical-not", "not", 2017, renamed("not")),
-    OpcodeSpelling("index", "index", "dynamic-slice", 2017, gone),
-    OpcodeSpelling("update", "update", "dynamic-update-slice", 2017, gone),
+    OpcodeSpelling("logical-and", "logical-and", "and", 2017, rename("and")),
+    OpcodeSpelling("logical-or", "logical-or", "or", 2017, rename("or")),
+    OpcodeSpelling("logical-not", "logical-not", "not", 2017, rename("not")),
+    OpcodeSpelling("index", "index", "dynamic-slice", 2017, no_equivalent),
+    OpcodeSpelling("update", "update", "dynamic-update-slice", 2017, no_equivalent),
     OpcodeSpelling("broadcast-dim-one", "broadcast-dim-one", "a reshape and a broadcast", 2018, instructions.broadcast_degenerate_dimensions),
     OpcodeSpelling("host-compute", "host-compute", "a custom-call", 2018, instructions.host_compute),
     OpcodeSpelling(
@@ -303,7 +303,7 @@ INSTRUCTIONS: tuple[OpcodeSpelling, ...] = (
         "a tuple whose shape has more or fewer elements than operands",
         "a tuple whose shape has one element per operand",
         2021,
-        instructions.tuple_of_other_size,
+        instructions.mismatched_tuple,
     ),
     OpcodeSpelling("partition-id", "s32[] partition-id()", "u32[] partition-id()", 2024, instructions.device_id),
     OpcodeSpelling("replica-id", "s32[] replica-id()", "u32[] replica-id()", 2024, instructions.device_id),

@@ -16,7 +16,7 @@ from hlotool.memo import cached_property
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.text.source.trivia import COMMENT
 
-__all__ = ["ARRAY", "TYPE", "Array", "Statement", "Text", "masked", "operands_of", "statements"]
+__all__ = ["ARRAY", "TYPE", "Array", "Statement", "Text", "mask_text", "operands_of", "statements"]
 
 TYPE = rf"(?:{'|'.join(ELEMENT_TYPES)})(?![a-z0-9])"
 # Dimensions with an optional layout, which may be `invalid{}`, `sparse{10}` or empty in old
@@ -29,7 +29,7 @@ _STATEMENT = re.compile(
     r"(?<![A-Za-z0-9_.\-%])(?P<root>ROOT[ \t]+)?(?P<name>%?[A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+=\s*+"
     rf"(?P<shape>{_TUPLE}|{ARRAY})?+\s*+(?P<opcode>[a-z][a-z0-9\-]*+)[ \t]*+\("
 )
-# Also hides unclosed comments and strings: otherwise, each would cause a search for its end.
+# Also hides unclosed comments and strings, each of which would cause a search for its end.
 _HIDDEN = re.compile(rf'{COMMENT}|/\*.*+|"(?:[^"\\\n]++|\\.)*+"?+', re.DOTALL)
 # Dimensions and layouts, which contain most of the brackets, are matched as a whole.
 _BRACKET = re.compile(r"(?<=[a-z0-9\]])(?:\[[0-9,]*+\]|\{[0-9,]*+\})|[()\[\]{}]")
@@ -37,10 +37,10 @@ _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _PIECE = re.compile(r"[()\[\]{},]")
 
 
-def masked(text: str) -> str:
+def mask_text(text: str) -> str:
     """Masks the strings and comments in `text`; keeps all offsets and line ends.
 
-    >>> masked('a /* b */ "c{"')
+    >>> mask_text('a /* b */ "c{"')
     'a         "__"'
     """
     return _HIDDEN.sub(_mask, text)
@@ -175,8 +175,8 @@ class Array(NamedTuple):
         return Array(self.dtype, dimensions)
 
 
-# Keywords that were valid names before they became keywords. With a percent sign, they are still
-# valid, unlike element types.
+# Keywords that used to be valid names. Unlike element types, they are still valid names after a
+# percent sign.
 _KEYWORDS = {
     "inf", "nan", "maximal", "replicated", "manual", "last_tile_dim_replicate", "shard_as", "shard_like", "unknown", "unreduced",
     "FileNames", "FunctionNames", "FileLocations", "StackFrames",
@@ -199,7 +199,7 @@ class Text:
 
     def __init__(self, whole: str) -> None:
         self.whole = whole
-        self.masked = masked(whole)
+        self.masked = mask_text(whole)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -211,7 +211,7 @@ class Text:
 
     @cached_property
     def new_names(self) -> dict[str, str]:
-        """New names for instructions whose names are now keywords or element types.
+        """New names for instructions whose names are no longer valid, by old name.
 
         Neither the old nor the new names have percent signs.
         """
@@ -233,8 +233,8 @@ class Text:
     def uses(self) -> dict[str, list[tuple[int, int]]]:
         """The spans of operands and control predecessors, by name.
 
-        The spans include percent signs; the names do not. There are no spans if no name must
-        change.
+        The spans include percent signs; the names do not. If no instruction must be renamed, there
+        are no spans.
         """
         spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for statement in self.statements if self.new_names else ():

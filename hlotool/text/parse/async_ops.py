@@ -16,7 +16,7 @@ from hlotool.opdefs.traits import ANY_SIGNATURE, RETURNS
 from hlotool.shapes.shape import Shape, is_prefix
 from hlotool.text.parse.attributes import (
     Attribute,
-    converted_value,
+    convert_value,
     make_attributes,
     unknown_attribute,
 )
@@ -27,18 +27,18 @@ __all__ = [
     "ASYNC_OPCODES",
     "annotate_root",
     "annotate_wrapped",
+    "build_wrapped",
     "continuation_attributes",
-    "desugared_op",
+    "desugar",
     "set_annotations",
-    "wrapped_start",
 ]
 
 ASYNC_OPCODES = {"start": "async-start", "update": "async-update", "done": "async-done"}
 # Annotations that XLA copies from a start op to the wrapped instruction.
-_COPIED = ("frontend_attributes", "statistics", "origin")
+_COPIED_ANNOTATIONS = ("frontend_attributes", "statistics", "origin")
 
 
-def desugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
+def desugar(opcode: str, position: int) -> tuple[OpDef, OpDef]:
     """Returns the async op and the wrapped op for `X-start`, `X-update` or `X-done`.
 
     Raises Violation for other opcodes.
@@ -50,15 +50,15 @@ def desugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
     return OPS[name], wrapped
 
 
-def wrapped_start(
+def build_wrapped(
     builder: ModuleBuilder, wrapped: OpDef, shape: Shape | None, attributes: list[Attribute], position: int
 ) -> tuple[AttributeSet, Computation]:
     """Builds the hidden computation of `X-start`, and the attributes of the async-start.
 
     `shape` is the result shape of the async-start. The computation is not added to the module, its
-    root has no metadata, and the shape of the root is not checked. Operands and parts of the result
-    that are bound only by updates are taken from the computation that X calls, or are added when
-    the updates are parsed.
+    root has no metadata, and the shape of its root is not checked. The shapes of operands and of
+    parts of the result that only updates bind are taken from the computation that X calls, or are
+    added when the updates are parsed.
     """
     start = OPS["async-start"]
     if shape is None or not shape.is_tuple or len(shape.elements) < 2 or not shape.elements[0].is_tuple:
@@ -66,7 +66,7 @@ def wrapped_start(
         raise Violation("S017", position, f"the shape of '{wrapped.name}-start' must be ((operands...), result, ...){actual}")
     own = [a for a in attributes if a.name in start.attributes and a.name not in wrapped.attributes and a.name != "calls"]
     outer = own + [a for a in attributes if a.name in COMMON_ATTRIBUTES]
-    inner = [a for a in attributes if a.name in wrapped.attributes or a.name in _COPIED]
+    inner = [a for a in attributes if a.name in wrapped.attributes or a.name in _COPIED_ANNOTATIONS]
     for attribute in attributes:
         if attribute not in outer and attribute not in inner:
             raise unknown_attribute(wrapped, attribute)
@@ -77,7 +77,7 @@ def wrapped_start(
         raise Violation("S013", position, f"'{wrapped.name}' takes {count(wrapped.arity, 'operand')}, but the shape has {len(passed)}")
     root_attributes = make_attributes(builder, wrapped, inner, position)
     callee = _callee(wrapped, root_attributes)
-    operands = _operands_of(wrapped, passed, callee)
+    operands = _operand_shapes(wrapped, passed, callee)
     called.instructions = [Instruction("async_param", OPS["parameter"], s, (), immediate=k) for k, s in enumerate(operands)]
     result = shape.elements[1]
     if callee is not None and is_prefix(result, callee.root.shape):
@@ -86,16 +86,16 @@ def wrapped_start(
     called.instructions.append(root)
     move_to_thread(called, thread)
     called.root = root
-    values = {a.name: converted_value(start.attributes.get(a.name) or COMMON_ATTRIBUTES[a.name], a) for a in outer}
+    values = {a.name: convert_value(start.attributes.get(a.name) or COMMON_ATTRIBUTES[a.name], a) for a in outer}
     return AttributeSet({**values, "calls": called}), called
 
 
 def annotate_wrapped(
     notes: SourceNotes[Computation, Instruction], attributes: AttributeSet, metadata: str | None, backend_config: str | None
 ) -> None:
-    """Moves the computation that an async-start calls with `calls=` to the thread of that op.
+    """Moves the computation that an async-start calls with `calls=` to the thread of the start op.
 
-    Also copies the op's annotations to the root of the computation.
+    Also copies the annotations of the start op to the root of the computation.
     """
     called: Computation = attributes["calls"]
     move_to_thread(called, attributes.get("async_execution_thread", "main"))
@@ -107,15 +107,15 @@ def annotate_root(
 ) -> None:
     """Copies annotations from an async op to the root of its computation, as XLA does."""
     root = called.root
-    copied = {name: attributes[name] for name in _COPIED if name in attributes}
+    copied = {name: attributes[name] for name in _COPIED_ANNOTATIONS if name in attributes}
     if not (copied or metadata or backend_config):
         return
     notes.spans.pop(called, None)
     written = Annotations(root.attributes, root.metadata_text, root.backend_config)
     annotated = Annotations(root.attributes.changed(copied), metadata or root.metadata_text, backend_config or root.backend_config)
     set_annotations(root, annotated)
-    # The printer must write the original annotations. Otherwise, parsing the output would copy the
-    # new annotations again, and, in a chain, to further roots.
+    # The printer must write the original annotations. If it wrote the copies, parsing the output
+    # would copy them again and, in a chain, to further roots.
     notes.set_written(root, written, annotated)
 
 
@@ -146,7 +146,7 @@ def continuation_attributes(opcode: str, operands: list[Instruction], attributes
     whole module has been read. Raises Violation if the attributes contradict those of the start op.
     """
     if not operands:
-        raise Violation("S013", position, f"'{opcode}' needs an async-start or async-update as its first operand")
+        raise Violation("S013", position, f"the first operand of '{opcode}' must be an async-start or async-update")
     first = operands[0]
     if first.op.done_of == "async-start":
         raise Violation("A003", position, f"'{opcode}' cannot continue '{first.name}', which is already done")
@@ -159,10 +159,10 @@ def continuation_attributes(opcode: str, operands: list[Instruction], attributes
         wraps = called.root.op.name
         raise Violation("S017", position, f"'{before.name}' wraps '{wraps}', not '{wrapped.name}'", f"write {wraps}-{suffix}")
     if attributes.get("calls", called) is not called:
-        raise Violation("S017", position, f"'{opcode}' calls '{attributes['calls'].name}', but its start calls '{called.name}'")
+        raise Violation("S017", position, f"'{opcode}' calls '{attributes['calls'].name}', but its start op calls '{called.name}'")
     thread = attributes.get("async_execution_thread", called.execution_thread)
     if thread != called.execution_thread:
-        raise Violation("S017", position, f'async_execution_thread is "{thread}", but the start has "{called.execution_thread}"')
+        raise Violation("S017", position, f'async_execution_thread is "{thread}", but that of the start op is "{called.execution_thread}"')
     return attributes.changed({"calls": called, "async_execution_thread": None})
 
 
@@ -174,7 +174,7 @@ def _callee(wrapped: OpDef, attributes: AttributeSet) -> Computation | None:
     return attributes[wrapped.calls[0]] if wrapped.traits >= {RETURNS, ANY_SIGNATURE} else None
 
 
-def _operands_of(wrapped: OpDef, passed: Sequence[Shape], callee: Computation | None) -> list[Shape]:
+def _operand_shapes(wrapped: OpDef, passed: Sequence[Shape], callee: Computation | None) -> list[Shape]:
     """Returns the shapes of a wrapped op's operands; the start op passes those in `passed`."""
     needed = [p.shape for p in callee.parameters] if callee is not None else [UNBOUND] * wrapped.arity
     return [*passed, *needed[len(passed) :]]

@@ -20,7 +20,7 @@ from hlotool.text.parse.expectations import TO_APPLY_AND_CALLS
 __all__ = [
     "Attribute",
     "backend_config_text",
-    "converted_value",
+    "convert_value",
     "has_pending",
     "make_attributes",
     "resolve_pending",
@@ -40,8 +40,8 @@ class Attribute:
         self.position = position
 
 
-# Attributes with error codes of their own, which replace S015 if the opcode does not take the
-# attribute, and S014 if the attribute is missing.
+# Specific error codes of attributes, used instead of S015 if the opcode does not take the attribute
+# and instead of S014 if the attribute is missing.
 _MISPLACED = {"result_accuracy": "T098", "to_apply": "C039", "calls": "C039", "output_to_operand_aliasing": "C035"}
 _MISSING = {"kind": "C019", "custom_call_target": "C044"}
 
@@ -70,7 +70,7 @@ def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attr
             builder.report("S015", attribute.position, f"'{op.name}' has no attribute '{name}'", severity="warning")
             values[name] = attribute.value
             continue
-        values[name] = converted_value(spec, attribute)
+        values[name] = convert_value(spec, attribute)
     for name in op.required:
         if name not in values:
             raise Violation(_MISSING.get(name, "S014"), position, f"'{op.name}' needs the attribute '{name}'", f"add {name}=...")
@@ -89,7 +89,7 @@ def has_pending(attributes: AttributeSet) -> bool:
     return not _PENDING.isdisjoint(attributes)
 
 
-def converted_value(spec: AttributeSpec, attribute: Attribute) -> Any:
+def convert_value(spec: AttributeSpec, attribute: Attribute) -> Any:
     """Returns an attribute's value as converted by its codec; raises Violation if it is invalid."""
     convert = CODECS[spec.kind].convert
     if convert is None:
@@ -144,7 +144,7 @@ def _check_replication(op: OpDef, shape: Shape, replication: tuple[bool, ...], p
         raise Violation("S015", position, "only parameters can have parameter_replication")
     leaves = sum(1 for _ in shape.leaves())
     if len(replication) != leaves:
-        raise Violation("S017", position, f"parameter_replication needs one flag per array, {leaves} in total, got {len(replication)}")
+        raise Violation("S017", position, f"parameter_replication needs one flag per array, {leaves} in total, but has {len(replication)}")
 
 
 def backend_config_text(value: str) -> str | None:

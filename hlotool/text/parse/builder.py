@@ -25,13 +25,13 @@ from hlotool.opdefs.table import CODECS
 from hlotool.shapes.shape import Shape, compatible, subshape
 from hlotool.shapes.values import AliasPair
 
-__all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "wrong_alias"]
+__all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "alias_errors"]
 
 # The word that a message underlines.
 _WORD = re.compile(r"(?:ROOT[ \t]++)?+[A-Za-z0-9_.%\-]++")
 # Codes of errors in attribute values. Their messages also underline the name of the attribute.
-_ABOUT_ATTRIBUTE = frozenset({"S006", "S017", "S018", "S029"})
-_ATTRIBUTE_BEFORE = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*+=[ \t]*+\Z")
+_ATTRIBUTE_CODES = frozenset({"S006", "S017", "S018", "S029"})
+_PRECEDING_ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*+=[ \t]*+\Z")
 _MAX_ATTRIBUTE_LENGTH = 80
 _PARAMETER = re.compile(r"\bparameter[ \t]*+\([^)]*+\)")
 # The beginning of a pair in input_output_alias.
@@ -44,12 +44,12 @@ _HEADER = re.compile(r"^[ \t]*+(?:ENTRY[ \t]++)?+%?+([A-Za-z_][A-Za-z0-9_.\-]*+)
 
 # The maximum number of names that are compared with a misspelled name, and the maximum number of
 # comparisons per module. A comparison takes about 20 microseconds.
-_MAX_COMPARED = 1000
+_MAX_CANDIDATES = 1000
 _MAX_COMPARISONS = 10_000
 
-# The maximum number of leaves in the inferred tuples of a module, in addition to one leaf for each
-# character of its text.
-_MIN_INFERRED = 1 << 17
+# The maximum number of leaves in the inferred tuples of a module. One more leaf is allowed for each
+# character of the text.
+_MAX_INFERRED = 1 << 17
 # The maximum number of leaves and nested tuples in the inferred tuples of any module: 40 nested
 # tuples can have 2^40 elements.
 _MAX_NESTED = 5_000_000
@@ -128,9 +128,9 @@ class ModuleBuilder:
         self.unbound: dict[Instruction, int] = {}
         # Reported errors about names: code, message and computation.
         self.known_errors: set[tuple[str, str, str]] = set()
-        # The first computation that defines each name, among the first `_owners_of` computations.
+        # The first computation that defines each name, among the first `_owner_count` computations.
         self._owners: dict[str, Computation] = {}
-        self._owners_of = 0
+        self._owner_count = 0
         self._comparisons = 0
         # The names of the computations that begin after the first reference to a missing
         # computation.
@@ -172,8 +172,8 @@ class ModuleBuilder:
         word = _WORD.match(text, start)
         if end < 0 and word is not None:
             end = word.end()
-        if violation.code in _ABOUT_ATTRIBUTE:
-            name = _ATTRIBUTE_BEFORE.search(text, max(0, start - _MAX_ATTRIBUTE_LENGTH), start)
+        if violation.code in _ATTRIBUTE_CODES:
+            name = _PRECEDING_ATTRIBUTE.search(text, max(0, start - _MAX_ATTRIBUTE_LENGTH), start)
             end, start = (max(end, start + 1), name.start()) if name is not None else (end, start)
         self.report(violation.code, start, violation.message, violation.hint, end=end)
 
@@ -188,7 +188,7 @@ class ModuleBuilder:
         """Counts the elements of an inferred tuple. Raises Violation if there are too many."""
         self._leaves += shape.leaf_count
         self._nested += shape.tree_size
-        limit = _MIN_INFERRED + len(self.source.text)
+        limit = _MAX_INFERRED + len(self.source.text)
         if self._leaves > limit or self._nested > _MAX_NESTED:
             message = f"the tuples with inferred shapes have more than {limit if self._leaves > limit else _MAX_NESTED:,} elements in total"
             self._leaves -= shape.leaf_count
@@ -328,10 +328,10 @@ class ModuleBuilder:
     def owner(self, name: str) -> Computation | None:
         """Returns the first complete computation that defines an instruction with this name."""
         computations = self.module.computations
-        for computation in computations[self._owners_of :]:
+        for computation in computations[self._owner_count :]:
             for x in computation.instructions:
                 self._owners.setdefault(x.name, computation)
-        self._owners_of = len(computations)
+        self._owner_count = len(computations)
         return self._owners.get(name)
 
     def _nearest(self, name: str, names: dict[str, Any]) -> str | None:
@@ -339,7 +339,7 @@ class ModuleBuilder:
 
         Considers only the latest names, and none at all after too many comparisons.
         """
-        candidates = list(islice(reversed(names), _MAX_COMPARED))
+        candidates = list(islice(reversed(names), _MAX_CANDIDATES))
         self._comparisons += len(candidates)
         return nearest(name, candidates) if self._comparisons <= _MAX_COMPARISONS else None
 
@@ -387,7 +387,7 @@ class ModuleBuilder:
         if self.has_origins:
             _propagate_origins(module)
         if self.has_clashes:
-            _name_again(module, self.inline_bodies)
+            _rename_computations(module, self.inline_bodies)
         return module
 
 
@@ -404,7 +404,7 @@ def _check_result(builder: ModuleBuilder, scope: Scope) -> None:
 def _raise_if_defined_elsewhere(builder: ModuleBuilder, name: str, position: int) -> None:
     """Raises Violation if the instruction is defined later, or in another computation."""
     if builder.scope.definitions is None:
-        builder.scope.definitions = _definitions_after(builder.source.text, position)
+        builder.scope.definitions = _later_definitions(builder.source.text, position)
     below = builder.scope.definitions.get(name, -1)
     if below >= position:
         message = f"'{name}' is used before it is defined at {builder.location(below)}"
@@ -417,7 +417,7 @@ def _raise_if_defined_elsewhere(builder: ModuleBuilder, name: str, position: int
         raise Violation("S026", position, message, "values pass between computations only as parameters and results")
 
 
-def _definitions_after(text: str, position: int) -> dict[str, int]:
+def _later_definitions(text: str, position: int) -> dict[str, int]:
     """Returns the offsets of the names defined on later lines of the computation at `position`."""
     definitions: dict[str, int] = {}
     for line in _DEFINITION.finditer(text, position):
@@ -440,13 +440,13 @@ def _missing_computation(builder: ModuleBuilder, name: str, position: int) -> tu
 
 
 def _bind_continuations(builder: ModuleBuilder) -> None:
-    """Sets the called computations of asynchronous operations that continue in loops.
+    """Sets the called computations of update and done ops whose start op is in another computation.
 
-    Each of them calls the same computation as its start op. Reports operations that are written
-    with a different computation.
+    Each op calls the same computation as its start op. Reports ops that are written with a
+    different computation.
     """
     for x, called in bind_continuations(builder.module, builder.unbound):
-        message = f"'{x.op.name}' calls '{x.called[0].name}', but its start calls '{called.name}'"
+        message = f"'{x.op.name}' calls '{x.called[0].name}', but its start op calls '{called.name}'"
         builder.report("S017", builder.unbound[x], message)
 
 
@@ -456,7 +456,7 @@ def _check_aliases(builder: ModuleBuilder) -> None:
     written = _ALIAS_PAIR.finditer(builder.source.text, start)
     for pair in builder.module.attributes.get("input_output_alias", ()):
         match = next(written, None)
-        for code, message in wrong_alias(pair, builder.module.entry.root):
+        for code, message in alias_errors(pair, builder.module.entry.root):
             builder.report(code, match.start() if match is not None else start, message)
 
 
@@ -471,10 +471,10 @@ def _empty_computation() -> Computation:
     return computation
 
 
-def wrong_alias(pair: AliasPair, root: Instruction | None) -> Iterator[tuple[str, str]]:
+def alias_errors(pair: AliasPair, root: Instruction | None) -> Iterator[tuple[str, str]]:
     """Yields the code and the message for an alias whose output or parameter does not exist.
 
-    >>> list(wrong_alias(AliasPair((), -1, ()), None))
+    >>> list(alias_errors(AliasPair((), -1, ()), None))
     [('M005', 'input_output_alias names parameter -1, which cannot exist')]
     """
     if root is not None and subshape(root.shape, pair.output_index) is None:
@@ -484,12 +484,13 @@ def wrong_alias(pair: AliasPair, root: Instruction | None) -> Iterator[tuple[str
         yield "M005", f"input_output_alias names parameter {pair.number}, which cannot exist"
 
 
-def _name_again(module: Module, inline_bodies: list[Computation]) -> None:
-    """Renames all computations in order, as XLA does; inline bodies are called `_` at first.
+def _rename_computations(module: Module, inline_bodies: list[Computation]) -> None:
+    """Renames all computations in order, as XLA does.
 
     This is needed if a computation has a name that was given to an earlier inline body.
     """
     for computation in inline_bodies:
+        # Until XLA renames it, an inline body is called `_`.
         computation.name = "_"
     _, names = unique_names(module)
     for computation, name in names.items():
@@ -499,7 +500,7 @@ def _name_again(module: Module, inline_bodies: list[Computation]) -> None:
 
 
 def _propagate_origins(module: Module) -> None:
-    """Gives each get-tuple-element of a tuple the origin of the matching operand, as XLA does."""
+    """Copies origins from the operands of tuples to their get-tuple-elements, as XLA does."""
     for computation in module.computations:
         for x in computation.instructions:
             if x.op.name != "get-tuple-element" or "origin" in x.attributes or x.operands[0].op.name != "tuple":

@@ -40,7 +40,7 @@ class _Sentinel:
         return f"<{self.name}>"
 
 
-def _current() -> ParseSession:
+def _current_session() -> ParseSession:
     """Returns the session of the parse in this thread."""
     return cast("ParseSession", ACTIVE.session)
 
@@ -66,7 +66,7 @@ def _rule(*names: str) -> Callable[[Callable[[Children], Any]], Callable[[Childr
     return register
 
 
-def _guarded(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
+def _guard(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
     """Wraps a function so that it reports a Violation and returns BROKEN instead of raising it."""
 
     def call(children: Children) -> Any:
@@ -75,7 +75,7 @@ def _guarded(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
         try:
             return function(children)
         except Violation as violation:
-            builder = _current().builder
+            builder = _current_session().builder
             if builder.in_segment:
                 raise
             if violation.code:
@@ -87,7 +87,7 @@ def _guarded(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
 
 def callbacks() -> SimpleNamespace:
     """Returns the functions for Lark's `transformer`, by rule name."""
-    values = {name: _guarded(function) for name, function in BUILDERS.items()}
+    values = {name: _guard(function) for name, function in BUILDERS.items()}
     return SimpleNamespace(**values, **_STRUCTURE)
 
 
@@ -121,7 +121,7 @@ def _operand(children: Children) -> Any:
 
 @_rule("unnamed_operand")
 def _unnamed_operand(children: Children) -> Any:
-    return BROKEN if BROKEN in children else Reference(None, _current().previous_end, children[0])
+    return BROKEN if BROKEN in children else Reference(None, _current_session().previous_end, children[0])
 
 
 @_rule("operands")
@@ -140,13 +140,13 @@ def _parameter_call(children: Children) -> InstructionParts:
     return InstructionParts(None, "parameter", opcode.start_pos, [], integer(number), [])
 
 
-_STRUCTURE["parameter_call"] = _guarded(_parameter_call)
+_STRUCTURE["parameter_call"] = _guard(_parameter_call)
 
 
 @_rule("constant_call")
 def _constant_call(children: Children) -> InstructionParts:
     opcode, (start, end) = children
-    return InstructionParts(None, "constant", opcode.start_pos, [], (_current().text[start:end], start), [])
+    return InstructionParts(None, "constant", opcode.start_pos, [], (_current_session().text[start:end], start), [])
 
 
 # ---- literals: only their ends are found here; the literal parser needs their declared shapes --
@@ -164,7 +164,7 @@ def _literal(children: Children) -> tuple[int, int]:
 
 def _typed_array(children: Children) -> Literal:
     shape, (start, end) = children
-    literal: Literal = literal_at(shape, _current().text[start:end], start)
+    literal: Literal = literal_at(shape, _current_session().text[start:end], start)
     return literal
 
 
@@ -172,8 +172,8 @@ def _typed_tuple(children: Children) -> Literal:
     return tuple_literal(children)
 
 
-_STRUCTURE["typed_array"] = _guarded(_typed_array)
-_STRUCTURE["typed_tuple"] = _guarded(_typed_tuple)
+_STRUCTURE["typed_array"] = _guard(_typed_array)
+_STRUCTURE["typed_tuple"] = _guard(_typed_tuple)
 
 
 # ---- attributes --------------------------------------------------------------------------------
@@ -192,15 +192,15 @@ def _raw_value(children: Children) -> Raw:
 
 def _called_computation(children: Children) -> Computation:
     reference: Reference = children[0]
-    return _current().builder.computation(reference.name or "", reference.position)
+    return _current_session().builder.computation(reference.name or "", reference.position)
 
 
 def _called_computations(children: Children) -> tuple[Computation, ...]:
     return tuple(children)
 
 
-_STRUCTURE["called_computation"] = _guarded(_called_computation)
-_STRUCTURE["called_computations"] = _guarded(_called_computations)
+_STRUCTURE["called_computation"] = _guard(_called_computation)
+_STRUCTURE["called_computations"] = _guard(_called_computations)
 
 
 @_rule("names")
@@ -225,14 +225,14 @@ def _nested_instruction(children: Children) -> Any:
     parts = _right_hand_side(children)
     if parts is BROKEN:
         return BROKEN
-    session = _current()
+    session = _current_session()
     start, end = parts.position, session.previous_end
     return add_instruction(session.builder, f"{parts.opcode}.anon", start, parts, start, end, nested=True) or BROKEN
 
 
 @_rule("instruction")
 def _instruction(children: Children) -> Instruction | None:
-    session = _current()
+    session = _current_session()
     builder = session.builder
     root = children.pop(0) if getattr(children[0], "type", "") == "ROOT" else None
     reference, parts = children
@@ -257,7 +257,7 @@ def _instruction(children: Children) -> Instruction | None:
 @_rule("anonymous_instruction")
 def _anonymous_instruction(children: Children) -> None:
     parts = _right_hand_side(children)
-    session = _current()
+    session = _current_session()
     if parts is not BROKEN:
         add_instruction(session.builder, "_", parts.position, parts, 0, session.previous_end)
 
@@ -280,7 +280,7 @@ def _signature(children: Children) -> Any:
 
 @_rule("computation_open")
 def _computation_open(children: Children) -> _Sentinel:
-    builder = _current().builder
+    builder = _current_session().builder
     if getattr(children[0], "type", "") == "FAST_OPEN":
         return OPENED
     entry = children.pop(0) if getattr(children[0], "type", "") == "ENTRY" else None
@@ -293,7 +293,7 @@ def _computation_open(children: Children) -> _Sentinel:
 
 @_rule("body_open")
 def _body_open(children: Children) -> _Sentinel:
-    session = _current()
+    session = _current_session()
     session.builder.open_computation(None, session.previous_end)
     return OPENED
 
@@ -302,26 +302,26 @@ def _thread(children: Children) -> tuple[int, str]:
     return children[0].start_pos, string(children[2]) if len(children) > 1 else "main"
 
 
-_STRUCTURE["computation_close"] = _guarded(_thread)
+_STRUCTURE["computation_close"] = _guard(_thread)
 
 
 @_rule("computation")
 def _computation(children: Children) -> None:
-    session = _current()
+    session = _current_session()
     position, thread = children[-1] if isinstance(children[-1], tuple) else (session.previous_end, "main")
     session.builder.close_computation(position, session.previous_end, thread)
 
 
 @_rule("inline_computation")
 def _inline_computation(children: Children) -> Any:
-    session = _current()
+    session = _current_session()
     builder = session.builder
     computation = builder.close_computation(children[-1].start_pos, session.previous_end, inline=True)
     return computation if builder.named.get(computation.name) is computation else BROKEN
 
 
 def _module_header(children: Children) -> None:
-    builder = _current().builder
+    builder = _current_session().builder
     if isinstance(children[-1], StackTables):
         builder.module.stack_tables_text = children.pop().text
     if children[0].type == "FAST_HEADER":
@@ -330,16 +330,16 @@ def _module_header(children: Children) -> None:
     builder.set_header(reference.name, [(a.position, a.name, a.value) for a in rest])
 
 
-def _module_header_with_faults(children: Children) -> None:
+def _module_header_with_errors(children: Children) -> None:
     # Even if an attribute is broken, later messages and the printer need the name of the module.
-    guarded = _guarded(_module_header)
-    if guarded(children) is BROKEN and len(children) > 1 and isinstance(children[1], Reference):
-        _current().builder.module.name = children[1].name or ""
+    guard = _guard(_module_header)
+    if guard(children) is BROKEN and len(children) > 1 and isinstance(children[1], Reference):
+        _current_session().builder.module.name = children[1].name or ""
 
 
-_STRUCTURE["module_header"] = _module_header_with_faults
+_STRUCTURE["module_header"] = _module_header_with_errors
 
 
 @_rule("module", "headerless", "single_instruction")
 def _module(children: Children) -> Module:
-    return _current().builder.module
+    return _current_session().builder.module

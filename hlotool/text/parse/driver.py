@@ -235,7 +235,7 @@ def _report(session: ParseSession, error: UnexpectedInput, accepts: frozenset[st
     if "\n" in text[at_end:position] and (unclosed or not begins) and code != "S034":
         # Something ended too early: point to its end, not to the start of what follows.
         shown, end = at_end, at_end + 1
-    before = _WORD_BEFORE.search(text, max(0, position - _MAX_WORD_LENGTH), position) if code in _ABOUT_WORD_BEFORE else None
+    before = _PRECEDING_WORD.search(text, max(0, position - _MAX_WORD_LENGTH), position) if code in _PRECEDING_WORD_CODES else None
     if before is not None and (code != "S017" or "=" in before[0]):
         shown = before.start()
     if at is not None:
@@ -253,12 +253,12 @@ _RESUME_LINE = re.compile(
     re.MULTILINE,
 )
 # The name of an instruction, even if the rest of the line is wrong.
-_NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
+_INSTRUCTION_NAME = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
 # Codes of errors right after a word, such as a module without a name or a key without a valid
 # value. Messages with these codes point to the word.
-_ABOUT_WORD_BEFORE = frozenset({"M019", "M023", "S017", "S042", "S048"})
+_PRECEDING_WORD_CODES = frozenset({"M019", "M023", "S017", "S042", "S048"})
 _MAX_WORD_LENGTH = 200
-_WORD_BEFORE = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?(?=[A-Za-z0-9_.\-]+[ \t]*\Z))?[A-Za-z0-9_.\-]+=?\s*\Z")
+_PRECEDING_WORD = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?(?=[A-Za-z0-9_.\-]+[ \t]*\Z))?[A-Za-z0-9_.\-]+=?\s*\Z")
 _TOKEN_START = re.compile(r"[A-Za-z0-9_%{}()\[\],=:*+~?\"'-]|<=|\.\.\.")
 
 
@@ -281,7 +281,7 @@ def _mark_broken(session: ParseSession, state: Any, inside: int, line_start: int
         return
     # The broken instruction begins with the first value after the last finished instruction.
     begin = next((at for value in state.value_stack[inside:] if (at := _offset_of_value(value)) >= 0), line_start)
-    named = _NAMED.match(session.text, begin)
+    named = _INSTRUCTION_NAME.match(session.text, begin)
     if named and builder.scopes:
         builder.scope.broken.add(named["name"])
 

@@ -10,7 +10,7 @@ from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.text.parse.near_names import meant_type, opcode_hint
+from hlotool.text.parse.near_names import opcode_hint, suggest_type
 from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["TO_APPLY_AND_CALLS", "SyntaxMistake", "describe_syntax_error"]
@@ -82,15 +82,15 @@ _MODULE_WORD = re.compile(r"(?<![A-Za-z0-9_.\-])HloModule\s*\Z")
 _LISTED_NAME = re.compile(r"(?P<key>[a-z_]+)=[ \t]*\{[ \t]*(?P<name>%?[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*\Z")
 _WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*=?|-?[0-9][0-9A-Za-z_.+\-]*|\"(?:[^\"\\\n]++|\\.)*+\"?|->|<=|\.\.\.|.", re.DOTALL)
 # The word before an error, and the equals sign after it, if any.
-_BEFORE = re.compile(r"([A-Za-z_][A-Za-z0-9_\-]*+)(=?+)[ \t]*+\Z")
+_PRECEDING_WORD = re.compile(r"([A-Za-z_][A-Za-z0-9_\-]*+)(=?+)[ \t]*+\Z")
 _CONTEXT = 80
 # A word and its opening bracket; the error is at the bracket or after it. An opcode follows an
 # equals sign or the end of a shape.
-_OPENED = re.compile(r"(?P<before>[\])}=][ \t]+)?(?<![A-Za-z0-9_.\-%])(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*)(?P<bracket>[\[(])[ \t]*\Z")
+_OPENED_WORD = re.compile(r"(?P<before>[\])}=][ \t]+)?(?<![A-Za-z0-9_.\-%])(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*)(?P<bracket>[\[(])[ \t]*\Z")
 _PUNCTUATION = frozenset("{}()[],:=#%\"'/")
 
 
-def _word_for(terminal: str) -> str | None:
+def _terminal_word(terminal: str) -> str | None:
     if terminal in _WORDS:
         return _WORDS[terminal]
     if terminal.startswith(("FAST_", "WHITESPACE", "COMMENT")):
@@ -107,7 +107,7 @@ def _word_for(terminal: str) -> str | None:
 class SyntaxMistake(NamedTuple):
     """The code, message and hint of a syntax error.
 
-    `at` is the offset of the wrong word if that word comes before the position of the error.
+    `at` is the offset of the wrong word if the word precedes the position of the error.
     """
 
     code: str
@@ -118,40 +118,40 @@ class SyntaxMistake(NamedTuple):
 
 def describe_syntax_error(text: str, position: int, accepts: frozenset[str]) -> SyntaxMistake:
     """Describes the error at `position`; the parser accepts the terminals in `accepts` there."""
-    return _misspelled(text, position) or SyntaxMistake(*_described(text, position, accepts))
+    return _find_misspelling(text, position) or SyntaxMistake(*_describe(text, position, accepts))
 
 
-def _misspelled(text: str, position: int) -> SyntaxMistake | None:
+def _find_misspelling(text: str, position: int) -> SyntaxMistake | None:
     """Finds an unknown opcode or element type before the bracket at which the parser failed."""
     start = max(0, position - _MAX_KEY_LENGTH)
-    array = _OPENED.search(text, start, position + 1)
-    if array is not None and array["bracket"] == "[" and array["word"] not in ELEMENT_TYPES and meant_type(array["word"]) is not None:
+    array = _OPENED_WORD.search(text, start, position + 1)
+    if array is not None and array["bracket"] == "[" and array["word"] not in ELEMENT_TYPES and suggest_type(array["word"]) is not None:
         return SyntaxMistake("S036", f"unknown element type '{array['word']}'", _type_hint(array["word"]), array.start("word"))
-    call = _OPENED.search(text, start, position)
+    call = _OPENED_WORD.search(text, start, position)
     if call is None or call["bracket"] == "[" or not call["before"] or call["word"] in OPS or call["word"].rpartition("-")[0] in OPS:
         return None
     return SyntaxMistake("S012", f"unknown opcode '{call['word']}'", opcode_hint(call["word"]), call.start("word"))
 
 
 def _type_hint(word: str) -> str | None:
-    meant = meant_type(word)
+    meant = suggest_type(word)
     if meant is None:
         return None
     return f"element types are lower case: {meant}" if meant == word.lower() else f"did you mean '{meant}'?"
 
 
-def _described(text: str, position: int, accepts: frozenset[str]) -> tuple[str, str, str | None]:
+def _describe(text: str, position: int, accepts: frozenset[str]) -> tuple[str, str, str | None]:
     if skip_trivia(text, 0) == len(text):
         return "S001", "the text is empty", "a module begins with HloModule, or with a computation"
     match = _WORD.match(text, position)
     seen = match[0] if match else ""
-    words = sorted({word for terminal in accepts if (word := _word_for(terminal)) is not None}, key=lambda w: (w.startswith("'"), w))
+    words = sorted({word for terminal in accepts if (word := _terminal_word(terminal)) is not None}, key=lambda w: (w.startswith("'"), w))
     if len(words) > 6:
         words = [*words[:6], "..."]
     shown = f"'{seen[:60]}'" if seen else "the end of the text"
-    expected = _joined(words)
+    expected = _join(words)
     code, hint = _known_mistake(text, position, seen, accepts)
-    before = _BEFORE.search(text[max(0, position - _CONTEXT) : position])
+    before = _PRECEDING_WORD.search(text[max(0, position - _CONTEXT) : position])
     word = before[1] if before is not None else ""
     if code == "S001" and before is not None and before[2] and _is_attribute(word):
         return "S017", f"'{word}' expects {expected}, found {shown}", hint
@@ -175,7 +175,7 @@ def _described(text: str, position: int, accepts: frozenset[str]) -> tuple[str, 
     return code, f"expected {expected}, found {shown}", hint
 
 
-def _joined(words: list[str]) -> str:
+def _join(words: list[str]) -> str:
     """Joins the words with commas and `or`; `...` as the last word marks a truncated list."""
     if not words:
         return "the end of the text"

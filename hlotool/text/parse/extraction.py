@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hlotool.errors import ParseError, Source
 from hlotool.text.extract.excerpts import Excerpt, excerpts
-from hlotool.text.parse.parser import as_text, decoded, parse_source, parts_of
+from hlotool.text.parse.parser import as_text, decode_text, parse_source, parts_of
 
 __all__ = ["excerpts_of", "extract"]
 
@@ -20,7 +20,7 @@ def extract(text: str | bytes) -> list[str]:
     ['HloModule m\\nENTRY e { ROOT p = f32[] parameter(0) }']
     """
     sources: list[Source] = [excerpt.source for excerpt in excerpts_of(text)]
-    sources = sources or [part.source for part in parts_of(decoded(text), "<string>") if not part.is_separator]
+    sources = sources or [part.source for part in parts_of(decode_text(text), "<string>") if not part.is_separator]
     return [source.text for source in sources if _is_module(source)]
 
 

@@ -1,6 +1,7 @@
 """Fast path: builds instructions from whole lines that are spelled as XLA prints them.
 
-It never reports errors: at the first line that it cannot read, the grammar path takes over.
+The fast path never reports errors: the grammar path takes over at the first line that the fast path
+cannot read.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from hlotool.ir.notes import PrintedSpan
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
 from hlotool.text.parse.builder import ModuleBuilder, Scope
-from hlotool.text.parse.line_parts import CHECKED, FORMATTED, OTHERWISE, PRINTED, LineParts
+from hlotool.text.parse.line_parts import CHECKED, FORMATTED, PRINTED, UNFORMATTED, LineParts
 from hlotool.text.parse.reuse import EarlierParse, WholeComputation
 from hlotool.text.parse.runs import RunReader
 from hlotool.text.parse.segments import NeedsGrammar
@@ -181,7 +182,7 @@ class FastPath(RunReader):
         return position
 
     def _build(self, text: str, position: int) -> int:
-        """Builds instructions line by line; returns the offset of the first line it cannot read."""
+        """Builds instructions line by line; returns the offset of the first unreadable line."""
         # The hottest loop of a parse: hence local names, and no helper calls for common lines.
         scope = self.builder.scope
         match, parts, heads, configs = self.patterns.line.match, self.parts, self.parts.heads, self.parts.configs
@@ -190,7 +191,7 @@ class FastPath(RunReader):
         make_fields, final_class = cast("type[Instruction]", InstructionFields), Instruction
         started, first = len(computation.instructions), position
         # The spelling common to all lines so far, and the start of the current formatted run.
-        common_spelling, run_start = OTHERWISE if started or ending else PRINTED, position
+        common_spelling, run_start = UNFORMATTED if started or ending else PRINTED, position
         while True:
             line = match(text, position)
             if line is None:
@@ -210,20 +211,20 @@ class FastPath(RunReader):
                     if len(operands) > MARK_INTERVAL:
                         spelling &= unmarked
                 if work == CHECKED:
-                    shape = parts.checked(head, attribute_text, shape, op, operands, attributes)
+                    shape = parts.cached_shape(head, attribute_text, shape, op, operands, attributes)
                 if name in names or name in reserved or (odd_names and not percent):
                     break
                 if (arity != len(operands) and arity >= 0) or (root and scope.root_position >= 0):
                     break
                 if pending:
-                    attributes, spelling = parts.resolved(op, shape, attributes, spelling)  # type: ignore[arg-type]
+                    attributes, spelling = parts.resolve(op, shape, attributes, spelling)  # type: ignore[arg-type]
                 if config is not None:
                     config, config_spelling = configs[config]
                     spelling &= config_spelling
             except (KeyError, NeedsGrammar, Violation, ValueError):
                 break
             if not percent or indent != "  " or trailing != ending:
-                spelling &= FORMATTED if indent == "  " and trailing == ending else OTHERWISE
+                spelling &= FORMATTED if indent == "  " and trailing == ending else UNFORMATTED
             common_spelling &= spelling
             instruction = make_fields(name, op, shape, operands, attributes, immediate, metadata, config, position, line.end())
             instruction.__class__ = final_class
@@ -248,7 +249,7 @@ class FastPath(RunReader):
         """
         start = self._skip(text, position)
         line = self.patterns.line.match(text, start) if start > position and text[start : start + 1] != "}" else None
-        return line, spelling if line is None else OTHERWISE
+        return line, spelling if line is None else UNFORMATTED
 
     def _note_run(self, start: int, end: int, next_start: int) -> int:
         """Records a run of formatted lines unless it is empty; returns the next run's start."""
@@ -259,7 +260,7 @@ class FastPath(RunReader):
     def _note_span(self, scope: Scope, start: int, end: int) -> None:
         """Records whether the source of a computation's instructions is spelled as printed.
 
-        If it is not, `end` is -1.
+        If the printer would spell it differently, `end` is -1.
         """
         computation, spans = scope.computation, self.builder.module.notes.spans
         if end >= 0 and scope.root_position >= 0:

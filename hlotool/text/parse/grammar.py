@@ -1,7 +1,7 @@
 """Loads the grammar file and the LALR tables that Lark generates from it.
 
-The tables are generated when the package is built. If they are missing, or belong to a
-different grammar or version of Lark, they are generated in memory.
+The tables are generated when the package is built. If the tables are missing, or belong to another
+grammar or version of Lark, they are generated in memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ START_RULES = (
 
 
 class Grammar:
-    """The parse table, the terminals in the order of the lexer, and the callback of each rule."""
+    """The parse table, the terminals in lexer order, and the callback of each rule."""
 
     def __init__(self, data: dict[str, Any], callbacks: SimpleNamespace) -> None:
         rules = data["rules"]

@@ -1,4 +1,4 @@
-"""Hints for text that does not parse, perhaps because it is not a single module in today's form.
+"""Hints for text that does not parse: old spellings, several modules, or text around a module.
 
 The hints depend on the whole text, so they are computed only after an error.
 """
@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from hlotool.errors import Diagnostic, Source
 from hlotool.text.extract.excerpts import Excerpt, excerpts
-from hlotool.text.legacy.rewrite import with_legacy_hints
+from hlotool.text.legacy.rewrite import add_legacy_hints
 from hlotool.text.source.trivia import TRIVIA, skip_trivia
 
-__all__ = ["with_hints"]
+__all__ = ["add_hints"]
 
 _ENTRY = re.compile(r"^[ \t]*+ENTRY(?![A-Za-z0-9_.\-:=])", re.MULTILINE)
 _MODULE = re.compile(rf"{TRIVIA}HloModule[ \t]")
@@ -23,29 +23,29 @@ _UNDEFINED = frozenset({"S002", "S006"})
 _EXTRACT = "read it with --extract (in Python, hlotool.extract)"
 
 
-def with_hints(source: Source, diagnostics: list[Diagnostic], *, is_instruction: bool) -> list[Diagnostic]:
+def add_hints(source: Source, diagnostics: list[Diagnostic], *, is_instruction: bool) -> list[Diagnostic]:
     """Returns the diagnostics with additional hints.
 
     Adds hints about old spellings, and, to the first error, a hint about the text as a whole.
     `is_instruction` is true if the text was read as a single instruction, because it begins neither
     like a module nor like a computation.
     """
-    diagnostics = with_legacy_hints(source, diagnostics)
+    diagnostics = add_legacy_hints(source, diagnostics)
     first = next((k for k, d in enumerate(diagnostics) if d.severity == "error"), None)
     if first is None:
         return diagnostics
-    hint = _about_whole(source, diagnostics[first]) or diagnostics[first].hint
-    hint = hint or _about_excerpt(source, diagnostics, diagnostics[first], is_instruction=is_instruction)
+    hint = _whole_text_hint(source, diagnostics[first]) or diagnostics[first].hint
+    hint = hint or _excerpt_hint(source, diagnostics, diagnostics[first], is_instruction=is_instruction)
     return [*diagnostics[:first], replace(diagnostics[first], hint=hint), *diagnostics[first + 1 :]]
 
 
-def _about_whole(source: Source, error: Diagnostic) -> str | None:
+def _whole_text_hint(source: Source, error: Diagnostic) -> str | None:
     """Returns a hint if the error shows that the text is incomplete or not just a single module."""
     text, offset = source.text, source.offset(error.line, error.column)
     if skip_trivia(text, 0) < len(text) and error.message.endswith("found the end of the text"):
         if error.computation is None:
             return "the text is cut off here"
-        return f"the text is cut off here, inside computation '{error.computation}'; close it with }} if this is all"
+        return f"the text is cut off here, inside computation '{error.computation}'; if nothing is missing, close it with }}"
     if error.computation is not None and _is_in_first_module(text, offset):
         return None
     found = excerpts(source)
@@ -75,7 +75,7 @@ def _lines(source: Source, excerpt: Excerpt) -> str:
     return f"line {first}" if first == last else f"lines {first}-{last}"
 
 
-def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnostic, *, is_instruction: bool) -> str | None:
+def _excerpt_hint(source: Source, diagnostics: list[Diagnostic], error: Diagnostic, *, is_instruction: bool) -> str | None:
     """Returns a hint for an incomplete module, or for one with Markdown from a web page."""
     text = source.text
     offset = source.offset(error.line, error.column)
@@ -87,7 +87,7 @@ def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnos
     if error.code == "M004" and not _ENTRY.search(text):
         return "no computation is marked ENTRY, so the last one was used; the text may be cut off before its ENTRY computation"
     if error.code == "M004":
-        return "an output index selects an element of the entry computation's result"
+        return "an output index must select an element of the entry computation's result"
     if _EMPHASIS.match(text, offset) or _EMPHASIS.match(text, max(0, offset - 1)):
         return "this looks like Markdown emphasis; remove it"
     line = text.rfind("\n", 0, offset) + 1

@@ -24,10 +24,10 @@ from hlotool.shapes.shape import Shape, compatible, is_prefix
 from hlotool.text.parse.async_ops import (
     annotate_root,
     annotate_wrapped,
+    build_wrapped,
     continuation_attributes,
-    desugared_op,
+    desugar,
     set_annotations,
-    wrapped_start,
 )
 from hlotool.text.parse.attributes import (
     Attribute,
@@ -39,7 +39,7 @@ from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.lexer import entry_start, shape_before
 from hlotool.text.source.part_names import parse_part_name
 
-__all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", "literal_at", "needs_operands"]
+__all__ = ["InstructionParts", "Reference", "add_instruction", "literal_at", "needs_operands", "resolve_shape"]
 
 
 class Reference:
@@ -77,7 +77,7 @@ def _resolve_operand(builder: ModuleBuilder, operand: Any) -> Instruction:
     reference: Reference = operand
     instruction = _resolve_reference(builder, reference)
     for k in reference.path:
-        instruction = _tuple_element(builder, instruction, k, reference.position)
+        instruction = _add_tuple_element(builder, instruction, k, reference.position)
     actual = instruction.shape
     if reference.shape is not None and not compatible(reference.shape, actual):
         declared = reference.shape.text_without_layout
@@ -88,7 +88,7 @@ def _resolve_operand(builder: ModuleBuilder, operand: Any) -> Instruction:
     return instruction
 
 
-def _named_operands(builder: ModuleBuilder, operands: list[Any]) -> list[Any]:
+def _drop_unnamed_operands(builder: ModuleBuilder, operands: list[Any]) -> list[Any]:
     """Returns the operands, leaving out those that are only shapes.
 
     In a module, XLA skips shapes without a name; in a single instruction, such shapes are operands.
@@ -99,7 +99,7 @@ def _named_operands(builder: ModuleBuilder, operands: list[Any]) -> list[Any]:
     for operand in operands:
         if isinstance(operand, Reference) and operand.name is None:
             builder.report(
-                "S001", operand.position, "the shape has no operand name after it, so this is not an operand", "remove it", severity="warning"
+                "S001", operand.position, "the shape has no operand name after it, so it is not an operand", "remove the shape", severity="warning"
             )
         else:
             named.append(operand)
@@ -122,12 +122,12 @@ def _resolve_reference(builder: ModuleBuilder, reference: Reference) -> Instruct
     return parameter
 
 
-def _tuple_element(builder: ModuleBuilder, of: Instruction, k: int, position: int) -> Instruction:
+def _add_tuple_element(builder: ModuleBuilder, source: Instruction, k: int, position: int) -> Instruction:
     """Adds the get-tuple-element that `name#k` denotes."""
-    if not of.shape.is_tuple or not 0 <= k < len(of.shape.elements):
-        raise Violation("S002", position, f"'{of.name}' is {of.shape.text_without_layout}, which has no element {k}")
-    name = _free_name(builder, f"{of.name}_{k}")
-    element = Instruction(name, OPS["get-tuple-element"], of.shape.elements[k], (of,), AttributeSet({"index": k}))
+    if not source.shape.is_tuple or not 0 <= k < len(source.shape.elements):
+        raise Violation("S002", position, f"'{source.name}' is {source.shape.text_without_layout}, which has no element {k}")
+    name = _free_name(builder, f"{source.name}_{k}")
+    element = Instruction(name, OPS["get-tuple-element"], source.shape.elements[k], (source,), AttributeSet({"index": k}))
     builder.scope.names[name] = element
     builder.scope.computation.instructions.append(element)
     return element
@@ -140,7 +140,7 @@ def _free_name(builder: ModuleBuilder, name: str) -> str:
 # ---- shapes ------------------------------------------------------------------------------------
 
 
-def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction], attributes: AttributeSet) -> Shape:
+def resolve_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction], attributes: AttributeSet) -> Shape:
     """Returns the shape of an instruction.
 
     This is the written shape, or the inferred shape if no shape is written or XLA ignores the
@@ -176,9 +176,9 @@ def add_instruction(
         instruction = _build_instruction(builder, name, parts, start, end)
     except Violation as violation:
         if violation.code and not _is_known(builder, violation):
-            blamed = _blamed_offset(builder, violation.at, position, parts)
+            offset = _error_offset(builder, violation.at, position, parts)
             is_whole = violation.at == "instruction"
-            builder.report_violation(violation, start if is_whole else blamed, end if is_whole else -1)
+            builder.report_violation(violation, start if is_whole else offset, end if is_whole else -1)
         scope.broken.add(name)
         return None
     scope.names[name] = instruction
@@ -187,12 +187,12 @@ def add_instruction(
 
 
 # Codes of errors about names. Each such error is reported once, not for each use of the name.
-_ABOUT_NAMES = frozenset({"S002", "S026", "S027", "A028"})
+_NAME_CODES = frozenset({"S002", "S026", "S027", "A028"})
 
 
 def _is_known(builder: ModuleBuilder, violation: Violation) -> bool:
     """Returns whether the same error about a name was already reported in this computation."""
-    if violation.code not in _ABOUT_NAMES:
+    if violation.code not in _NAME_CODES:
         return False
     error = violation.code, violation.message, builder.scope.computation.name
     is_known = error in builder.known_errors
@@ -201,14 +201,14 @@ def _is_known(builder: ModuleBuilder, violation: Violation) -> bool:
 
 
 # The text from an instruction's name to the start of its shape or opcode.
-_TO_SHAPE = re.compile(r"[^=\n]*=[ \t]*")
+_SHAPE_PREFIX = re.compile(r"[^=\n]*=[ \t]*")
 
 
-def _blamed_offset(builder: ModuleBuilder, at: str | int, position: int, parts: InstructionParts) -> int:
-    """Returns the offset to which a violation's `at` refers.
+def _error_offset(builder: ModuleBuilder, at: str | int, position: int, parts: InstructionParts) -> int:
+    """Returns the offset for a message about the part `at`.
 
-    This is the offset of the attribute or operand (even if the operand's definition is to blame),
-    or else of the opcode.
+    This is the offset of the attribute or operand, or else of the opcode. An error in the
+    definition of an operand is reported at the operand.
     """
     if isinstance(at, int):
         return at
@@ -216,7 +216,7 @@ def _blamed_offset(builder: ModuleBuilder, at: str | int, position: int, parts: 
     if part_name.word == "result":
         return position
     if part_name.word == "shape" and parts.shape is not None and position < parts.position:
-        match = _TO_SHAPE.match(builder.source.text, position)
+        match = _SHAPE_PREFIX.match(builder.source.text, position)
         return match.end() if match is not None and match.end() < parts.position else parts.position
     if part_name.number is not None and part_name.of != "call" and part_name.number < len(parts.operands):
         return getattr(parts.operands[part_name.number], "position", parts.position)
@@ -239,18 +239,18 @@ def _check_name(builder: ModuleBuilder, name: str, position: int, start: int) ->
 def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int, end: int) -> Instruction:
     op, wrapped = OPS.get(parts.opcode), None
     if op is None:
-        op, wrapped = _desugared_or_unknown(builder, parts)
+        op, wrapped = _find_unlisted_op(builder, parts)
     for operand in parts.operands:
         if isinstance(operand, Reference) and operand.name == name and name not in builder.scope.names:
             raise Violation("S028", operand.position, f"'{name}' depends on itself: {name} -> {name}")
-    operands = [_resolve_operand(builder, operand) for operand in _named_operands(builder, parts.operands)]
+    operands = [_resolve_operand(builder, operand) for operand in _drop_unnamed_operands(builder, parts.operands)]
     if not op.variadic:
         # XLA counts the operands of variadic opcodes after it has read their attributes.
         require_operand_count(op, len(operands))
     metadata, backend_config, rest = split_annotations(parts.attributes)
     hidden = None
     if wrapped is not None and op.name == "async-start":
-        attributes, hidden = wrapped_start(builder, wrapped, parts.shape, rest, parts.position)
+        attributes, hidden = build_wrapped(builder, wrapped, parts.shape, rest, parts.position)
     else:
         attributes = make_attributes(builder, op, rest, parts.position)
         if op.name == "async-start":
@@ -262,7 +262,7 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
         elif _ends_transfer(op):
             _check_channel(op, operands[0], attributes)
     immediate: Any = _parameter_number(builder, parts) if op.name == "parameter" else None
-    shape = checked_shape(op, parts.shape, operands, attributes)
+    shape = resolve_shape(op, parts.shape, operands, attributes)
     if parts.shape is None and shape.is_tuple:
         builder.count_inferred(shape)
     if op.name == "constant":
@@ -285,14 +285,14 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
     return instruction
 
 
-def _desugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tuple[OpDef, OpDef | None]:
+def _find_unlisted_op(builder: ModuleBuilder, parts: InstructionParts) -> tuple[OpDef, OpDef | None]:
     """Returns the op for an opcode that is not in the table, and the op that it wraps, if any.
 
     Only the syntactic sugar for async operations wraps an op. If the builder is strict, raises
     Violation for an unknown opcode.
     """
     try:
-        return desugared_op(parts.opcode, parts.position)
+        return desugar(parts.opcode, parts.position)
     except Violation as violation:
         if builder.strict:
             raise
@@ -306,28 +306,28 @@ def needs_operands(op: OpDef) -> bool:
 
 
 def _ends_transfer(op: OpDef) -> bool:
-    """Returns whether the opcode completes a transfer, so that it needs its operand's channel."""
+    """Returns whether the opcode completes a transfer, and so must have its operand's channel."""
     return op.done_of is not None and "channel_id" in op.attributes
 
 
 def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet) -> None:
-    """Raises Violation unless the end of a transfer has the channel of its operand."""
+    """Raises Violation unless the op that completes a transfer has the channel of its operand."""
     if "channel_id" not in before.op.attributes:
         return
     own, others = attributes.get("channel_id"), before.attributes.get("channel_id")
     if own != others:
-        message = f"'{op.name}' {_channel(own)}, but '{before.name}' {_channel(others)}"
+        message = f"'{op.name}' {_channel_text(own)}, but '{before.name}' {_channel_text(others)}"
         raise Violation("A022", "channel_id", message, "give both the same channel_id")
 
 
-def _channel(channel: int | None) -> str:
+def _channel_text(channel: int | None) -> str:
     return "has no channel_id" if channel is None else f"is on channel {channel}"
 
 
 def _add_hidden_computation(
     builder: ModuleBuilder, hidden: Computation, parts: InstructionParts, metadata: str | None, backend_config: str | None
 ) -> None:
-    """Completes the computation built by `wrapped_start`, and adds it to the module."""
+    """Completes the computation built by `build_wrapped`, and adds it to the module."""
     root = hidden.root
     shape = _wrapped_shape(root)
     set_field(root, "shape", shape)
@@ -349,7 +349,7 @@ def _wrapped_shape(root: Instruction) -> Shape:
         if is_prefix(root.shape, inferred) and not compatible(root.shape, inferred):
             return inferred
     try:
-        return checked_shape(root.op, root.shape, root.operands, root.attributes)
+        return resolve_shape(root.op, root.shape, root.operands, root.attributes)
     except Violation:
         if not root.op.variadic:
             raise

@@ -38,8 +38,8 @@ ACTIVE = Active()
 
 _RUNS = frozenset({"FAST_COMPUTATIONS", "FAST_RUN"})
 _SPECIAL = frozenset({"FAST_HEADER", "FAST_COMPUTATIONS", "FAST_RUN", "LITERAL_TEXT", "RAW_DICT", "RAW_VALUE"})
-# A literal up to its closing parenthesis, with comments and two levels of parentheses. The literal
-# parser checks it.
+# A literal up to the closing parenthesis of its constant, with comments and two levels of nested
+# parentheses. The literal parser checks the literal.
 _LITERAL = re.compile(rf"(?:[^()/\"]++|\((?:[^()/\"]++|\([^()\"]*+\)|/[^()\"]*?)*+\)|{COMMENT})++(?=\))")
 # A piece of the value of an unknown attribute: a string, a comment, a word, a bracket, a comma or
 # spaces.
@@ -74,7 +74,7 @@ class HloLexer(Lexer):
                     counter.char_pos, reopened = session.fast_path.consume(kind, text, counter.char_pos)
                     # A message about something missing after these lines points to their end, not
                     # to the whitespace after them.
-                    session.token_end = _before_whitespace(text, counter.char_pos)
+                    session.token_end = _trim_whitespace(text, counter.char_pos)
                     if reopened:
                         opening = self._make_token(lexer_state, session, "FAST_OPEN", counter.char_pos, counter.char_pos)
                         session.token_end = session.previous_end
@@ -181,8 +181,8 @@ def would_shift(parser_state: Any, name: str) -> bool:
         pushed.append(states[pushed[-1] if pushed else stack[kept - 1]][rule.origin.name][1])
 
 
-def _before_whitespace(text: str, end: int) -> int:
-    """Returns `end`, moved back over whitespace."""
+def _trim_whitespace(text: str, end: int) -> int:
+    """Returns the offset after the last character before `end` that is not whitespace."""
     while end > 0 and text[end - 1] in " \t\r\n":
         end -= 1
     return end
@@ -247,7 +247,9 @@ def shape_before(text: str, at: int) -> int:
 
 
 def entry_start(text: str, at: int, number: int) -> int:
-    """Returns the start of entry `number` in the first braced list after `at`, or else `at`.
+    """Returns the start of entry `number` in the first braced list after `at`.
+
+    Returns `at` if there is no such entry.
 
     >>> entry_start("constraints={f32[2,3]{1,0}, f32[4]{0}}", 0, 1)
     28

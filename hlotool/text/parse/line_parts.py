@@ -17,20 +17,20 @@ from hlotool.shapes.shape import Shape, compatible
 from hlotool.shapes.strings import is_raw_dict, unquote
 from hlotool.text.parse.attributes import backend_config_text, has_pending, resolve_pending
 from hlotool.text.parse.builder import ModuleBuilder, Scope
-from hlotool.text.parse.instructions import checked_shape, needs_operands
+from hlotool.text.parse.instructions import needs_operands, resolve_shape
 from hlotool.text.parse.patterns import patterns
 from hlotool.text.parse.segments import NeedsGrammar, SegmentCache
 from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.marks import INDEX_MARK, MARK_INTERVAL, marked_operands
 
-__all__ = ["CHECKED", "FORMATTED", "OTHERWISE", "PRINTED", "LineParts", "prints_unread"]
+__all__ = ["CHECKED", "FORMATTED", "PRINTED", "UNFORMATTED", "LineParts", "prints_derived_attributes"]
 
 # Extra work for a head (shape and opcode): none, a parameter number, a literal, or a check of the
 # shape.
 PLAIN, PARAMETER, CONSTANT, CHECKED = range(4)
 # The spelling of a part of a line, as a set of bits. A part that is FORMATTED needs no formatting;
 # a part that is PRINTED is also spelled as the printer writes it.
-OTHERWISE, FORMATTED, PRINTED = 0, 1, 3
+UNFORMATTED, FORMATTED, PRINTED = 0, 1, 3
 # Shape, opcode, arity, attribute sets by text (and whether each is pending), extra work, spelling.
 Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int, int]
 
@@ -47,7 +47,7 @@ class LineParts:
         self.patterns = patterns()
         self.segments = SegmentCache(session)
         # If the source has index marks, long lists without them do not count as formatted.
-        self.unmarked = OTHERWISE if INDEX_MARK in builder.source.text else FORMATTED
+        self.unmarked = UNFORMATTED if INDEX_MARK in builder.source.text else FORMATTED
         self.heads: Memo[str, Head] = Memo(self._head)
         self.shape_spellings: Memo[str, int] = Memo(self._shape_spelling)
         self.attribute_memos: dict[str, Memo[str, tuple[AttributeSet, bool]]] = {}
@@ -79,7 +79,7 @@ class LineParts:
             raise NeedsGrammar
         shape = self.segments.shapes[shape_text] if shape_text else None
         spelling = self.shape_spellings[shape_text] if shape_text else FORMATTED
-        if op.shape_ignored or prints_unread(op):
+        if op.shape_ignored or prints_derived_attributes(op):
             spelling &= FORMATTED
         memo = self.attribute_memos.get(opcode)
         if memo is None:
@@ -95,19 +95,19 @@ class LineParts:
         shape = self.segments.shapes[text]
         if text == shape.text:
             return PRINTED
-        return FORMATTED if text == shape.text_without_layout else OTHERWISE
+        return FORMATTED if text == shape.text_without_layout else UNFORMATTED
 
     def _attributes(self, op: OpDef, text: str) -> tuple[AttributeSet, bool]:
         attributes = self.segments.attributes(op, text)
         return attributes, has_pending(attributes) or not op.operand_defaults.keys().isdisjoint(attributes)
 
     def _marked_operands(self, references: str, scope: Scope) -> tuple[tuple[Instruction, ...], int]:
-        """Resolves operands with index marks between them; returns the operands and the spelling."""
+        """Resolves a list of operands with index marks; returns the operands and the spelling."""
         operand_names = self.patterns.index_mark.sub("", references).split(", %")
         operands = tuple([scope.names[name] for name in operand_names])
-        return operands, PRINTED if marked_operands(operand_names) == f"%{references}" else OTHERWISE
+        return operands, PRINTED if marked_operands(operand_names) == f"%{references}" else UNFORMATTED
 
-    def resolved(self, op: OpDef, shape: Shape, attributes: AttributeSet, spelling: int) -> tuple[AttributeSet, int]:
+    def resolve(self, op: OpDef, shape: Shape, attributes: AttributeSet, spelling: int) -> tuple[AttributeSet, int]:
         """Resolves values that depend on the instruction; returns the attributes and the spelling.
 
         The printer may write such values differently from the source line.
@@ -126,7 +126,7 @@ class LineParts:
             else:
                 return plain, FORMATTED if len(plain) <= MARK_INTERVAL else self.unmarked
         names, shapes, match, at, operands = scope.names, self.segments.shapes, self.patterns.typed_operand.match, 0, []
-        spelling = OTHERWISE if "/" in text else FORMATTED
+        spelling = UNFORMATTED if "/" in text else FORMATTED
         while at < len(text):
             piece = match(text, at)
             if piece is None or (piece.end() == len(text)) != (piece.end(2) == len(text)):
@@ -204,13 +204,13 @@ class LineParts:
             return (), shape, number, PRINTED
         if work == CONSTANT:
             literal = self.literals.get((head, others)) or self._literal(head, others, shape)
-            return (), literal.shape, literal, PRINTED if literal.spelling == others else OTHERWISE
+            return (), literal.shape, literal, PRINTED if literal.spelling == others else UNFORMATTED
         if not others:
             return (), shape, None, PRINTED
         operands, spelling = self._operands(others, scope)
         return operands, shape, None, spelling
 
-    def checked(
+    def cached_shape(
         self, head: str, attribute_text: str, shape: Shape | None, op: OpDef, operands: Sequence[Instruction], attributes: AttributeSet
     ) -> Shape:
         """Returns the checked or inferred shape, cached by head, attributes and operand shapes."""
@@ -220,7 +220,7 @@ class LineParts:
         key = (head, attribute_text, *[id(operand.shape) for operand in operands])
         result = self.checked_shapes.get(key)
         if result is None:
-            result = self.checked_shapes[key] = checked_shape(op, shape, operands, attributes)
+            result = self.checked_shapes[key] = resolve_shape(op, shape, operands, attributes)
         if shape is None and result.is_tuple:
             self.builder.count_inferred(result)
         return result
@@ -237,7 +237,7 @@ class LineParts:
         return int(text)
 
 
-def prints_unread(op: OpDef) -> bool:
+def prints_derived_attributes(op: OpDef) -> bool:
     """Returns whether an opcode is printed with attributes that the text may lack.
 
     Such attributes follow from the operands or the result.

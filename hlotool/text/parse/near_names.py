@@ -8,17 +8,17 @@ from hlotool.errors import nearest
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
-__all__ = ["meant_opcode", "meant_type", "opcode_hint"]
+__all__ = ["opcode_hint", "suggest_opcode", "suggest_type"]
 
 _DIALECTS = ("stablehlo.", "mhlo.", "chlo.", "hlo.", "xla.", "lax.", "jnp.", "np.", "tf.", "torch.", "aten.", "xla_hlo.")
 
 
-def _by_word(words: Mapping[str, str]) -> Mapping[str, str]:
+def _invert(words: Mapping[str, str]) -> Mapping[str, str]:
     """Returns a mapping from each of the space-separated words to its HLO name."""
     return {word: name for name, others in words.items() for word in others.split()}
 
 
-_OPCODES = _by_word(
+_OPCODES = _invert(
     {
         "subtract": "sub",
         "multiply": "mul",
@@ -69,12 +69,12 @@ _OPCODES = _by_word(
         "compare": "equal less greater",
     }
 )
-"""Opcodes by their names in MLIR, JAX, NumPy and PyTorch, if these do not resemble the opcode.
+"""Opcodes by their names in MLIR, JAX, NumPy and PyTorch.
 
-The names have hyphens instead of underscores.
+Only names that do not resemble the opcode are listed, with hyphens instead of underscores.
 """
 
-_TYPES = _by_word(
+_TYPES = _invert(
     {
         "f32": "float float32 fp32 tensor",
         "f64": "double float64 fp64",
@@ -101,10 +101,10 @@ _TYPES = _by_word(
 """Element types by their names in NumPy, C, MLIR and PyTorch."""
 
 
-def meant_opcode(word: str) -> str | None:
+def suggest_opcode(word: str) -> str | None:
     """Returns the opcode that was probably meant by an unknown word, or None.
 
-    >>> meant_opcode("stablehlo.dot_general"), meant_opcode("paramter"), meant_opcode("zzzz")
+    >>> suggest_opcode("stablehlo.dot_general"), suggest_opcode("paramter"), suggest_opcode("zzzz")
     ('dot', 'parameter', None)
     """
     name = word.lower()
@@ -118,16 +118,16 @@ def opcode_hint(word: str) -> str:
     """Returns the hint for an unknown opcode.
 
     >>> opcode_hint("paramter"), opcode_hint("zzzz")
-    ("did you mean 'parameter'?", 'XLA has no such opcode; write an instruction of another compiler as a custom-call')
+    ("did you mean 'parameter'?", 'XLA has no such opcode; use a custom-call for an operation of another compiler')
     """
-    meant = meant_opcode(word)
-    return f"did you mean '{meant}'?" if meant else "XLA has no such opcode; write an instruction of another compiler as a custom-call"
+    meant = suggest_opcode(word)
+    return f"did you mean '{meant}'?" if meant else "XLA has no such opcode; use a custom-call for an operation of another compiler"
 
 
-def meant_type(word: str) -> str | None:
+def suggest_type(word: str) -> str | None:
     """Returns the element type that was probably meant by an unknown word, or None.
 
-    >>> meant_type("float32"), meant_type("F32"), meant_type("f23"), meant_type("zork")
+    >>> suggest_type("float32"), suggest_type("F32"), suggest_type("f23"), suggest_type("zork")
     ('f32', 'f32', 'f32', None)
     """
     name = word.lower().rpartition(".")[2]

@@ -23,7 +23,7 @@ from hlotool.text.source.trivia import TRIVIA
 __all__ = [
     "Part",
     "as_text",
-    "decoded",
+    "decode_text",
     "form_of",
     "has_log_prefixes",
     "parse",
@@ -58,11 +58,11 @@ def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True,
     >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry.root.shape.text
     'f32[2]{0}'
     """
-    return parse_source(Source(decoded(text), filename), strict=strict, legacy=legacy)
+    return parse_source(Source(decode_text(text), filename), strict=strict, legacy=legacy)
 
 
 def parse_file(path: str | os.PathLike[str], *, strict: bool = True, legacy: bool = False) -> Module:
-    """Parses a file, which may be compressed with gzip, xz or Zstandard (needs the `zstd` extra).
+    """Parses a file, which may be compressed with gzip, xz or, with the `zstd` extra, Zstandard.
 
     Raises ParseError like `parse`, and HlotoolError if the file cannot be read.
     """
@@ -97,7 +97,7 @@ def parse_each(text: str | bytes, filename: str = "<string>", *, strict: bool = 
 
     Yields a ParseError for a module that does not parse, and continues with the next one.
     """
-    for part in parts_of(decoded(text), filename):
+    for part in parts_of(decode_text(text), filename):
         if part.is_separator:
             continue
         try:
@@ -155,8 +155,8 @@ def read_source(
     """
     warnings: list[Diagnostic] = []
     if legacy:
-        # Imported only here, since it is rarely needed.
-        source, warnings = import_module("hlotool.text.legacy.rewrite").modernized(source)
+        # Imported on use, since it is rarely needed.
+        source, warnings = import_module("hlotool.text.legacy.rewrite").modernize(source)
     builder = ModuleBuilder(source, strict=strict)
     path = FastPath(builder) if fast_path else None
     session = ParseSession(builder, path, source.text)
@@ -166,7 +166,7 @@ def read_source(
         form = form_of(source.text)
         other = describe_other_format(source.text, may_be_binary=form == "single_instruction") if form != "module" else None
         if other is not None:
-            _refuse(session, f"this is {other.name}, not HLO text", other.hint)
+            _report_other_format(session, f"this is {other.name}, not HLO text", other.hint)
         elif form == "single_instruction":
             _parse_single_instruction(session)
         else:
@@ -182,7 +182,7 @@ def read_source(
     diagnostics.sort(key=lambda d: (d.line, d.column))
     module.notes.fast_count = path.count if path is not None else 0
     if builder.has_errors:
-        diagnostics[:] = import_module("hlotool.text.parse.hints").with_hints(source, diagnostics, is_instruction=form == "single_instruction")
+        diagnostics[:] = import_module("hlotool.text.parse.hints").add_hints(source, diagnostics, is_instruction=form == "single_instruction")
         if strict:
             raise ParseError([d for d in diagnostics if d.severity == "error"])
     if warnings:
@@ -190,7 +190,7 @@ def read_source(
     return module, path
 
 
-def _refuse(session: ParseSession, message: str, hint: str) -> None:
+def _report_other_format(session: ParseSession, message: str, hint: str) -> None:
     """Reports that the text is not HLO; the resulting module is empty."""
     builder = session.builder
     builder.open_computation(None, 0, is_entry=True)
@@ -261,10 +261,10 @@ def _name_entry_first(module: Module) -> None:
     module.attributes["entry_computation_layout"] = layout
 
 
-def decoded(text: str | bytes) -> str:
+def decode_text(text: str | bytes) -> str:
     """Decodes text like `as_text`, and replaces log prefixes with spaces.
 
-    >>> decoded("\\ufeffHloModule m".encode())
+    >>> decode_text("\\ufeffHloModule m".encode())
     'HloModule m'
     """
     text = as_text(text)
@@ -275,18 +275,18 @@ def decoded(text: str | bytes) -> str:
 
 
 def as_text(text: str | bytes) -> str:
-    """Decodes UTF-8 (other bytes become surrogate escapes) and removes the byte-order mark."""
+    """Decodes UTF-8 and removes the byte-order mark; other bytes become surrogate escapes."""
     if isinstance(text, bytes | bytearray):
         text = bytes(text).decode("utf-8", "surrogateescape")
     elif not text.isascii():
-        text = _LONE_SURROGATE.sub(_bytes_of_surrogate, text)
+        text = _LONE_SURROGATE.sub(_surrogate_bytes, text)
     return text.removeprefix("\ufeff")
 
 
 def has_log_prefixes(text: str) -> bool:
-    """Returns whether the text begins with a log prefix; `decoded` replaces such prefixes."""
+    """Returns whether the text begins with a log prefix; `decode_text` replaces such prefixes."""
     return _LOG_PREFIX.match(text) is not None
 
 
-def _bytes_of_surrogate(match: re.Match[str]) -> str:
+def _surrogate_bytes(match: re.Match[str]) -> str:
     return match[0].encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")

@@ -1,10 +1,10 @@
 """Regular expressions of the fast path, composed from the grammar's terminals.
 
-They recognize text that is spelled as XLA prints it, one line at a time. Patterns for parts (a
-shape, a list of values) only find the end of a part; a start rule of the grammar then reads it,
-once for each distinct part. All patterns are possessive and have no nested repetitions that could
-backtrack, so that a line that does not match fails in one pass. Each pattern is compiled on first
-use.
+They recognize text that is spelled as XLA prints it, one line at a time. Patterns for parts, such
+as shapes and lists of values, only find the end of a part; a start rule of the grammar then reads
+each distinct part once. All patterns are possessive and have no nested repetitions that could
+backtrack, so a line that does not match fails in one pass. Patterns that few files need are
+compiled on first use.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _TABLES = (
 )
 
 
-# Patterns that every dump needs. The others are compiled on first use.
+# Patterns that every dump needs, which are compiled at once.
 _COMMON_PATTERNS = "space header line computation parameter close attribute simple_name integer integers plain_array shape_piece entry_layout".split()
 
 

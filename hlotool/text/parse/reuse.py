@@ -1,8 +1,9 @@
 """Incremental parsing: reuses computations from the parse of another version of the source.
 
 After an edit, only the parts that changed are read again. A computation is reused if the fast path
-has read it in one piece, its text is the same, and its callees have the same signatures. If its
-offset is the same, the two modules share it; if not, it is copied with new offsets. The printer
+has read it in one piece, its text is unchanged, and its callees have the same signatures. If the
+computation has kept its offset, the two modules share it; if not, it is copied with new offsets,
+and so are computations that call a copied one. The printer
 writes a reused computation one instruction at a time, because the spelling of its attributes is not
 recorded again.
 """
@@ -73,7 +74,7 @@ class EarlierParse:
         return computation
 
     def _is_called_here(self, called: Computation) -> bool:
-        """Returns whether the module has a computation with this name and signature."""
+        """Returns whether this module has a computation with the name and signature of `called`."""
         if called in self.taken:
             return True
         here = self.builder.computations.get(called.name)
@@ -109,13 +110,13 @@ class EarlierParse:
         key = id(x.attributes)
         attributes = self._attribute_sets.get(key)
         if attributes is None:
-            values = {name: replace_nodes(value, Node, partial(self._here, copies)) for name, value in x.attributes.items()}
+            values = {name: replace_nodes(value, Node, partial(self._counterpart, copies)) for name, value in x.attributes.items()}
             attributes = AttributeSet(values)
             if "control-predecessors" not in attributes:
                 # Control predecessors differ between computations.
                 self._attribute_sets[key] = attributes
         return attributes
 
-    def _here(self, copies: Mapping[Instruction, Instruction], node: Computation | Instruction) -> Computation | Instruction:
+    def _counterpart(self, copies: Mapping[Instruction, Instruction], node: Computation | Instruction) -> Computation | Instruction:
         """Returns this module's counterpart of a computation or of a copied instruction."""
         return self.taken[node] if isinstance(node, Computation) else copies[node]

@@ -40,7 +40,7 @@ class RunReader(LineReader):
 
     @abstractmethod
     def _run(self, text: str, position: int) -> int:
-        """Consumes instructions; returns the offset after the last one, or `position` if none."""
+        """Consumes instructions; returns the offset after them, or `position` if there are none."""
 
     def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
         if "FAST_HEADER" in accepted:

@@ -36,14 +36,14 @@ def shape(text: str | Shape) -> Shape:
         return text
     if not isinstance(text, str):
         raise TypeError(f"expected a shape or its text, got {type(text).__name__}")
-    return _parsed(text)
+    return _parse(text)
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str) -> Shape:
+def _parse(text: str) -> Shape:
     match = _PLAIN.fullmatch(text)
     if match is not None and match[1] in ELEMENT_TYPES:
-        # If sizes or orders are refused here, the parser below reports them.
+        # If a size or a dimension order is invalid, the parser below reports it.
         with suppress(Violation, ValueError):
             return plain_array(*match.groups())
     try:

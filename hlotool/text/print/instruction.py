@@ -23,11 +23,11 @@ from hlotool.shapes.values import Raw
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.stack_frames import FRAME_ID, RenumberedFrames, innermost_location
 
-__all__ = ["DROPPED_KINDS", "InstructionWriter", "OwnNames", "as_written", "is_wrapper", "typed_literal_text"]
+__all__ = ["DROPPED_KINDS", "InstructionWriter", "OwnNames", "is_wrapper", "original_instruction", "typed_literal_text"]
 
 # XLA parses attributes of these kinds but then drops them, so its own output may not parse.
 DROPPED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
-_COMMON_IN_ORDER = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
+_COMMON_ORDER = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
 # A field of backend configurations. If the field is empty, XLA removes it with a regular expression
 # like this one.
 _QUEUES = '"wait_on_operation_queues"'
@@ -109,25 +109,25 @@ class InstructionWriter:
 
     def write(self, x: Instruction, *, is_root: bool, level: int) -> str:
         """Returns `%name = shape opcode(operands), attributes`, without indentation or line end."""
-        sugared = self.sugared(x)
+        wrapped = self.wrapped_instruction(x)
         parts = ["ROOT " if is_root else "", self.name(x), " = "]
         if self.options.print_result_shape:
             parts += [self.shape(x.shape), " "]
         opcode = x.op.name
-        if sugared is not None:
-            opcode = f"{sugared.op.name}-{opcode.partition('-')[2]}"
+        if wrapped is not None:
+            opcode = f"{wrapped.op.name}-{opcode.partition('-')[2]}"
         parts += [opcode, "(", self.operands(x), ")"]
-        if sugared is not None and x.op.name == "async-start":
-            parts += self._sugared_attributes(x, sugared, level)
+        if wrapped is not None and x.op.name == "async-start":
+            parts += self._sugared_attributes(x, wrapped, level)
         else:
-            parts += self.attributes_of(x, level=level, skip_called=sugared is not None)
+            parts += self.attributes_of(x, level=level, skip_called=wrapped is not None)
         return "".join(parts)
 
     def attributes_of(self, x: Instruction, *, level: int = 0, skip_called: bool = False) -> list[str]:
         """Returns all attributes of an instruction as `, name=value`, in XLA's order."""
         return self._attributes(x.op, x, level, skip_called=skip_called) + self._common(x)
 
-    def sugared(self, x: Instruction) -> Instruction | None:
+    def wrapped_instruction(self, x: Instruction) -> Instruction | None:
         """Returns the instruction wrapped by an async op that is printed with syntactic sugar.
 
         Such an op is printed as `X-start`, `X-update` or `X-done`. Returns None for all other
@@ -137,7 +137,7 @@ class InstructionWriter:
             return None
         called = x.called[0]
         if self.options.lossless:
-            return as_written(self.module, called.root) if called in self.module.hidden else None
+            return original_instruction(self.module, called.root) if called in self.module.hidden else None
         return called.root if is_wrapper(called) else None
 
     def operands(self, x: Instruction) -> str:
@@ -165,7 +165,7 @@ class InstructionWriter:
 
     def _constant(self, literal: Literal) -> str:
         if self.options.print_only_essential_constants:
-            return _essential(literal)
+            return _essential_text(literal)
         if self.options.lossless and self.options.print_large_constants:
             return literal_text(literal)
         return xla_literal_text(literal, print_large_constants=self.options.print_large_constants)
@@ -234,7 +234,7 @@ class InstructionWriter:
         own = wrapped.attributes
         if "frontend_attributes" in own and "frontend_attributes" in x.attributes:
             own = AttributeSet({k: v for k, v in own.items() if k != "frontend_attributes"})
-        for name in _COMMON_IN_ORDER:
+        for name in _COMMON_ORDER:
             # XLA prints the statistics of the start op twice, although such text does not parse.
             if name in own and (name not in x.attributes or (name == "statistics" and not self.options.lossless)):
                 parts += self._common_attribute(own, name)
@@ -251,7 +251,7 @@ class InstructionWriter:
     def common_attributes(self, op: OpDef, attributes: AttributeSet) -> list[str]:
         """Returns the attributes between the opcode's own attributes and the metadata."""
         parts: list[str] = []
-        for name in _COMMON_IN_ORDER:
+        for name in _COMMON_ORDER:
             parts += self._common_attribute(attributes, name)
         parts += self._result_accuracy(attributes)
         if self.options.print_original_value and "origin" in attributes:
@@ -306,7 +306,7 @@ class InstructionWriter:
         return [f", result_accuracy={self._value_text('ResultAccuracy', value)}"]
 
     def metadata(self, text: str) -> str | None:
-        """Converts an instruction's metadata for output; returns None if none is to be printed."""
+        """Converts an instruction's metadata for output; returns None if nothing is printed."""
         options = self.options
         if options.lossless and not options.print_metadata_only_op_name and not options.print_inline_stack_frames:
             return text
@@ -317,7 +317,7 @@ class InstructionWriter:
             return text
         value = decode_metadata(text)
         if options.print_inline_stack_frames and value.stack_frame_id:
-            value = _inlined(value, self.module)
+            value = _inline_frame(value, self.module)
         if options.print_metadata_only_op_name:
             value = Metadata(op_name=value.op_name)
         return value.text if value.is_printed_by_xla else None
@@ -338,7 +338,7 @@ class InstructionWriter:
         return text
 
 
-def as_written(module: Module, x: Instruction) -> Instruction:
+def original_instruction(module: Module, x: Instruction) -> Instruction:
     """Returns an instruction with the annotations written in the source.
 
     The parser may have replaced the annotations, as XLA does.
@@ -380,7 +380,7 @@ def typed_literal_text(literal: Literal) -> str:
     return "".join(pieces)
 
 
-def _essential(literal: Literal) -> str:
+def _essential_text(literal: Literal) -> str:
     """Returns a constant as XLA prints it for fingerprints.
 
     A constant of only zeros or only ones becomes one digit. Other integers are printed in full,
@@ -403,7 +403,7 @@ def _essential(literal: Literal) -> str:
     return "{...}"
 
 
-def _inlined(value: Metadata, module: Module) -> Metadata:
+def _inline_frame(value: Metadata, module: Module) -> Metadata:
     """Replaces the number of a stack frame with the file and line of the innermost frame."""
     frame = innermost_location(module.stack_tables, value.stack_frame_id)
     if frame is None:

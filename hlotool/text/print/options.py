@@ -14,7 +14,7 @@ class PrintOptions:
     """The options of XLA's HloPrintOptions, with XLA's defaults except for `print_large_constants`.
 
     With `lossless`, the default, the output keeps the order and the names of the module, and every
-    number parses back bit for bit. Without it, the output has XLA's order, names and rounding.
+    number parses back bit for bit. Without `lossless`, it has XLA's order, names and rounding.
 
     >>> PrintOptions.short_parsable().print_percent
     False

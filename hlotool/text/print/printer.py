@@ -21,9 +21,9 @@ from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
 from hlotool.shapes.shape import ProgramShape, Shape, with_default_order
 from hlotool.shapes.values import Raw, Recovery
-from hlotool.text.parse.line_parts import prints_unread
+from hlotool.text.parse.line_parts import prints_derived_attributes
 from hlotool.text.parse.parser import parse_source
-from hlotool.text.print.instruction import InstructionWriter, OwnNames, as_written, is_wrapper, typed_literal_text
+from hlotool.text.print.instruction import InstructionWriter, OwnNames, is_wrapper, original_instruction, typed_literal_text
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.stack_frames import RenumberedFrames
 from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
@@ -33,7 +33,7 @@ __all__ = ["header_attributes", "to_text"]
 _LOSSLESS = PrintOptions()
 # Attributes that make XLA build the module's configuration, including the entry layout, before it
 # parses the entry. Each is paired with the one value that does not have this effect.
-_DEFAULT_LAYOUT_UNLESS = (
+_LAYOUT_RESETTING_ATTRIBUTES = (
     ("alias_passthrough_params", False),
     ("allow_spmd_sharding_propagation_to_parameters", None),
     ("allow_spmd_sharding_propagation_to_output", None),
@@ -45,7 +45,7 @@ _DEFAULT_LAYOUT_UNLESS = (
 _MAX_BODY_DEPTH = 100
 _MAX_BODIES = 1_000_000
 _NEW_LINE = "\n"
-_start_of, _attributes_of = attrgetter("start"), attrgetter("attributes")
+_get_start, _get_attributes = attrgetter("start"), attrgetter("attributes")
 # `print_name_after_closing_brace` applies to computations with more instructions than this, as in
 # XLA.
 _MAX_WITHOUT_NAME = 5
@@ -56,7 +56,7 @@ def to_text(module: Module, options: PrintOptions = _LOSSLESS) -> str:
 
     By default, parsing the text yields the same module again, in hlotool and in XLA. With
     `PrintOptions.xla_default()`, the text equals XLA's output byte for byte. Raises HlotoolError if
-    called computations are printed in full and are nested too deeply, or if there are too many.
+    called computations are to be printed in full but are nested too deeply or are too many.
 
     >>> from hlotool.text.parse.parser import parse
     >>> print(to_text(parse("ENTRY e { ROOT p = s32[] parameter(0) }")), end="")
@@ -132,16 +132,15 @@ class ModulePrinter:
         """Returns the source range of a computation's instructions, or None if it cannot be copied.
 
         The range can be copied if the instructions are printed as the source spells them. The fast
-        path has checked everything except the attributes, which are compared here, once for each
-        distinct set.
+        path has checked everything except the attributes, which `respelled` checks.
         """
         span, instructions = self.module.notes.spans.get(computation), computation.instructions
         if span is None or self.module.source is None or span.root is not computation.root or span.instructions != instructions:
             return None
         # The start of an instruction is -1 if one of its fields was assigned after parsing.
-        if not self.notes_are_current and -1 in map(_start_of, instructions):
+        if not self.notes_are_current and -1 in map(_get_start, instructions):
             return None
-        if self.respelled and not self.respelled.isdisjoint(map(id, map(_attributes_of, instructions))):
+        if self.respelled and not self.respelled.isdisjoint(map(id, map(_get_attributes, instructions))):
             return None
         return span
 
@@ -157,7 +156,7 @@ class ModulePrinter:
         return {
             id(attributes)
             for attributes, op, text in self.module.notes.spellings()
-            if not prints_unread(op) and "control-predecessors" not in attributes and self.plain_attributes(op, attributes) != text
+            if not prints_derived_attributes(op) and "control-predecessors" not in attributes and self.plain_attributes(op, attributes) != text
         }
 
     def plain_attributes(self, op: OpDef, attributes: AttributeSet) -> str:
@@ -220,7 +219,7 @@ class ModulePrinter:
         """
         shape = self.module.entry.program_shape
         attributes = self.module.attributes
-        if not any(name in attributes and attributes[name] != unless for name, unless in _DEFAULT_LAYOUT_UNLESS):
+        if not any(name in attributes and attributes[name] != unless for name, unless in _LAYOUT_RESETTING_ATTRIBUTES):
             return shape
         return ProgramShape(tuple(with_default_order(p) for p in shape.parameters), with_default_order(shape.result))
 
@@ -257,12 +256,12 @@ class ModulePrinter:
         options, writer = self.options, self.writer
         indent = "  " * level
         if options.lossless:
-            order, root = _as_written(self.module, computation)
+            order, root = _original_instructions(self.module, computation)
         else:
             order, root = print_order(self.module, computation, self.fused), computation.root
         outer = writer.canonical, writer.compacted
         if options.compact_gte:
-            writer.compacted = _compacted(order, root)
+            writer.compacted = _find_compacted(order, root)
             order = [x for x in order if x not in writer.compacted]
         if options.canonicalize_instruction_names:
             writer.canonical = {x: f"tmp_{k}" for k, x in enumerate(order)}
@@ -314,8 +313,9 @@ class ModulePrinter:
 class _AttributePlan:
     """A plan for the lossless output of an opcode's attributes.
 
-    It has a row for each attribute: the name, the default, whether the attribute is always printed,
-    its kind if it calls computations, the writer, and the printed text of each value by identity.
+    The plan has a row for each attribute: the name, the default, whether the attribute is always
+    printed, its kind if it calls computations, the writer, and the printed text of each value by
+    identity.
     """
 
     __slots__ = ("rows",)
@@ -330,18 +330,18 @@ class _AttributePlan:
             self.rows.append((spec.name, None if spec.default is REQUIRED else spec.default, spec.always, called, write, {}))
 
 
-def _as_written(module: Module, computation: Computation) -> tuple[list[Instruction], Instruction]:
+def _original_instructions(module: Module, computation: Computation) -> tuple[list[Instruction], Instruction]:
     """Returns the instructions and the root with the annotations written in the source.
 
     The parser replaces the annotations of the roots of asynchronous computations, as XLA does.
     """
-    root = as_written(module, computation.root)
+    root = original_instruction(module, computation.root)
     if root is computation.root:
         return computation.instructions, root
     return [root if x is computation.root else x for x in computation.instructions], root
 
 
-def _compacted(order: list[Instruction], root: Instruction) -> dict[Instruction, tuple[Instruction, str]]:
+def _find_compacted(order: list[Instruction], root: Instruction) -> dict[Instruction, tuple[Instruction, str]]:
     """Maps each get-tuple-element that is printed as a suffix (`t#1`) to its tuple and suffix.
 
     A get-tuple-element keeps its own line if it has no users, if it is the root or a control
@@ -360,7 +360,8 @@ def _compacted(order: list[Instruction], root: Instruction) -> dict[Instruction,
 def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
     """Returns the lossless text of a computation.
 
-    It is copied from the source if nothing has changed, and printed line by line otherwise.
+    Copies the instructions from the source if nothing has changed; if something has, prints them
+    one by one.
     """
     module, signatures = printer.module, printer.signatures
     span = printer.unchanged_span(computation)
@@ -384,7 +385,7 @@ def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str
     lines: list[str] = []
     append, texts = lines.append, printer.texts
     special, always = _special_ops()
-    instructions, root = _as_written(printer.module, computation)
+    instructions, root = _original_instructions(printer.module, computation)
     for x in instructions:
         op, operands, attributes, shape = x.op, x.operands, x.attributes, x.shape
         if op in special:
@@ -403,7 +404,7 @@ def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str
         else:
             inside = marked_operands([operand.name for operand in operands])
         if attributes or op in always:
-            # All opcodes share the empty attribute set, but some opcodes print defaults.
+            # All opcodes share the empty attribute set, but some opcodes have printed defaults.
             key = id(attributes) if attributes else op
             text = texts.get(key)
             if text is None:
@@ -425,10 +426,10 @@ def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str
 
 @lru_cache(maxsize=1)
 def _special_ops() -> tuple[frozenset[OpDef], frozenset[OpDef]]:
-    """Returns two sets of opcodes that need special treatment.
+    """Returns two sets of opcodes that `_plain_instructions` treats specially.
 
     The attributes printed for opcodes in the first set depend on more than the attribute set.
-    Opcodes in the second set always print at least one attribute.
+    Opcodes in the second set always have at least one printed attribute.
     """
     special = frozenset(op for op in OPS.values() if op.name.startswith("async-") or op.operand_defaults or op.derived)
     return special, frozenset(op for op in OPS.values() if any(spec.always for spec in op.attributes.values()))

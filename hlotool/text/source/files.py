@@ -49,17 +49,17 @@ def read_text(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> st
     read, is binary, or has more than `max_bytes` bytes.
     """
     name = os.fspath(path)
-    with _as_input_errors(name), Path(path).open("rb") as file:
+    with _convert_errors(name), Path(path).open("rb") as file:
         return read_stream(file, name, max_bytes=max_bytes)
 
 
 def read_stream(stream: Readable, name: str, *, max_bytes: int = MAX_BYTES) -> str:
-    """Reads text like `read_text`, but from an open binary file; `name` is for messages.
+    """Reads text like `read_text`, but from an open binary file; messages contain `name`.
 
     Detects compression from the first bytes.
     """
-    with _as_input_errors(name):
-        return _read(_decompressed(stream), name, max_bytes).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    with _convert_errors(name):
+        return _read(_decompress(stream), name, max_bytes).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
 
 
 def is_compressed(path: str | os.PathLike[str]) -> bool:
@@ -67,7 +67,7 @@ def is_compressed(path: str | os.PathLike[str]) -> bool:
 
     Raises InputError if the file cannot be read.
     """
-    with _as_input_errors(os.fspath(path)), Path(path).open("rb") as file:
+    with _convert_errors(os.fspath(path)), Path(path).open("rb") as file:
         return file.read(len(_XZ)).startswith((_GZIP, _XZ, _ZSTD))
 
 
@@ -76,15 +76,15 @@ def read_beginning(path: str | os.PathLike[str], size: int) -> bytes:
 
     Raises InputError if the file cannot be read.
     """
-    with _as_input_errors(os.fspath(path)), Path(path).open("rb") as file:
-        reader, data = _decompressed(file), b""
+    with _convert_errors(os.fspath(path)), Path(path).open("rb") as file:
+        reader, data = _decompress(file), b""
         while len(data) < size and (chunk := reader.read(size)):
             data += chunk
         return data[:size]
 
 
 @contextmanager
-def _as_input_errors(name: str) -> Iterator[None]:
+def _convert_errors(name: str) -> Iterator[None]:
     """Converts exceptions from the system and the decompressors to InputErrors."""
     try:
         yield
@@ -102,19 +102,19 @@ def _as_input_errors(name: str) -> Iterator[None]:
         raise InputError(f"cannot read {name!r}: {error}") from error
 
 
-def _decompressed(stream: Readable) -> Readable:
+def _decompress(stream: Readable) -> Readable:
     head = _read_head(stream)
     # Typed as Any, because the standard library's types require methods that reading does not need.
-    rejoined: Any = _Rejoined(head, stream)
+    rewound: Any = _RewoundStream(head, stream)
     if head.startswith(_GZIP):
-        return gzip.GzipFile(fileobj=rejoined)
+        return gzip.GzipFile(fileobj=rewound)
     if head.startswith(_XZ):
-        return lzma.LZMAFile(rejoined)
-    return _ZstdReader(importlib.import_module("zstandard"), rejoined) if head.startswith(_ZSTD) else _Rejoined(head, stream)
+        return lzma.LZMAFile(rewound)
+    return _ZstdReader(importlib.import_module("zstandard"), rewound) if head.startswith(_ZSTD) else _RewoundStream(head, stream)
 
 
-class _Rejoined:
-    """A stream with its first bytes put back, since pipes cannot be rewound."""
+class _RewoundStream:
+    """A stream that returns the first bytes again, since pipes cannot be rewound."""
 
     def __init__(self, head: bytes, stream: Readable) -> None:
         self.head = head
@@ -137,9 +137,9 @@ def _read_head(stream: Readable) -> bytes:
 
 
 def _read(stream: Readable, name: str, max_bytes: int) -> bytes:
-    """Reads to the end in chunks.
+    """Reads to the end in chunks, at most `max_bytes` bytes.
 
-    This keeps decompression bombs and endless devices from filling the memory.
+    The limit keeps decompression bombs and endless devices from filling the memory.
     """
     data = BytesIO()
     while chunk := stream.read(_CHUNK):

@@ -58,6 +58,6 @@ def parse_part_name(at: str) -> PartName:
     """
     match = _PART_NAME.fullmatch(at)
     if match is None:
-        raise ValueError(f"no part is called {at!r}")
+        raise ValueError(f"no part has the name {at!r}")
     of, word, number, value, path = match.groups()
     return PartName(word, of, int(number) if number else None, value is not None, tuple(path[1:-1].split("][")) if path else ())

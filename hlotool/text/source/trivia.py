@@ -19,8 +19,8 @@ _SOLID = rf"(?P<comment>{COMMENT})|{_STRING}"
 _COMMENT = re.compile(COMMENT)
 # The start of an unclosed string or comment.
 _UNCLOSED = r"(?P<unclosed>[\"']|/\*)"
-# Each unclosed string or comment costs a search through the rest of the text. After this many of
-# them, the search for comments ends, since it is no longer worth the time.
+# The maximum number of unclosed strings and comments. Each one costs a search through the rest of
+# the text, so the search for comments ends when there are more.
 _MAX_UNCLOSED = 16
 # Also matches everything before the token, because a search would try the alternatives at every
 # character.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
 
 from hlotool.differ.costs import MOST, SINGLE, Costs
 from hlotool.differ.graph import Graph
@@ -28,6 +28,7 @@ def improve(graph: Graph, pairs: Pairs) -> None:
     There are at most `_MAX_ROUNDS` rounds.
     """
     improver = _Improver(graph, pairs)
+    improver.exchange_shared()
     nodes: Iterable[int] = range(len(graph.nodes))
     for _ in range(_MAX_ROUNDS):
         changed = [node for node in improver.costly(nodes) if improver.visit(node)]
@@ -56,6 +57,29 @@ class _Improver:
         if left not in self.known:
             self.known[left] = self.costs.of_pair(left, self.partner[left])
         return self.known[left]
+
+    def exchange_shared(self) -> None:
+        """Exchanges the partners of nodes with many users if most users suggest it.
+
+        `visit` skips these nodes, since each exchange affects all users. Here, the pairs of the
+        users suggest one partner for each node.
+        """
+        for node, users in enumerate(self.graph.users):
+            if len(users) <= _MAX_USERS:
+                continue
+            suggested = Counter(other for position, user in users for other in self.operands_of_partner(user, position))
+            for other, count in suggested.most_common(1):
+                if count > suggested[self.partner[node]] and self.gain(node, other, 0.0, limited=False) > 1e-9:
+                    self.exchange(node, other)
+                    self.known.clear()
+
+    def operands_of_partner(self, user: int, position: int) -> Sequence[int]:
+        """Returns the operands at a position of a user's partner: all of them if they commute."""
+        other = self.partner[user]
+        if other < 0:
+            return ()
+        operands = self.graph.operands[other]
+        return operands if position < 0 else operands[position : position + 1]
 
     def visit(self, node: int) -> bool:
         """Gives a node the partner that lowers the cost most, or else tries blocks around the node.
@@ -164,11 +188,7 @@ class _Improver:
                 at = -1 if graph.commutes[node] else position
                 found.update(dict.fromkeys(user for where, user in graph.users[other] if where == at))
         for position, user in graph.users[node][:_MAX_USERS]:
-            other = partner[user]
-            if other < 0:
-                continue
-            operands = graph.operands[other]
-            read = operands if position < 0 else operands[position : position + 1]
+            read = self.operands_of_partner(user, position)
             found.update(dict.fromkeys([*read, *map(graph.source, read)]))
         for other in graph.counterpart_callers(node, self.pairs.computations):
             found[other] = None
@@ -202,15 +222,16 @@ class _Improver:
         if old >= 0 and left_alone >= 0:
             self.pairs.join(left_alone, old)
 
-    def gain(self, node: int, other: int, least: float) -> float:
+    def gain(self, node: int, other: int, least: float, *, limited: bool = True) -> float:
         """Returns how much the partner `other` lowers the cost.
 
-        The result is 0 if it cannot exceed `least`, or if one of the nodes has too many users.
+        The result is 0 if it cannot exceed `least` or, if `limited` is true, one of the nodes has
+        too many users.
         """
         old = self.partner[node]
         moved = [node, old, other, -1 if other < 0 else self.partner[other]]
         nodes = [x for x in moved if x >= 0]
-        if any(len(self.graph.users[x]) > _MAX_USERS for x in nodes):
+        if limited and any(len(self.graph.users[x]) > _MAX_USERS for x in nodes):
             return 0.0
         around = self.around(nodes)
         before = self.costs.of_nodes(around, self.known)

@@ -163,6 +163,19 @@ def test_blocks_were_removed_from_a_long_chain_of_operations_with_constants(seed
     assert len(changed) <= 40
 
 
+def test_two_constants_with_many_users_change(seed: int) -> None:
+    """Changes 1 and 2 to 2 and 3, so that one of the new values equals the other old value."""
+
+    def users_of(first: int, second: int) -> hlotool.Module:
+        lines = ["p = f32[40] parameter(0)", f"a = f32[1] constant({{{first}}})", f"b = f32[1] constant({{{second}}})"]
+        for k in range(40):
+            lines += [f"x{k} = f32[1] slice(p), slice={{[{k}:{k + 1}]}}", f"u{k} = f32[1] add(x{k}, a)", f"v{k} = f32[1] subtract(x{k}, b)"]
+        shape = ", ".join(["f32[1]"] * 80)
+        return module([*lines, f"t = ({shape}) tuple({', '.join(f'u{k}, v{k}' for k in range(40))})"])
+
+    assert changes_between(users_of(1, 2), users_of(2, 3), seed) == ([["constants"], ["constants"]], 0, 0)
+
+
 def build_chain(opcodes: Sequence[str]) -> list[str]:
     names = ["p", *(f"n{k}" for k in range(len(opcodes)))]
     return [f"{name} = f32[8] {opcode}({operand})" for name, opcode, operand in zip(names[1:], opcodes, names, strict=False)]

@@ -169,9 +169,9 @@ def test_two_constants_with_many_users_change(seed: int) -> None:
     def users_of(first: int, second: int) -> hlotool.Module:
         lines = ["p = f32[40] parameter(0)", f"a = f32[1] constant({{{first}}})", f"b = f32[1] constant({{{second}}})"]
         for k in range(40):
-            lines += [f"x{k} = f32[1] slice(p), slice={{[{k}:{k + 1}]}}", f"u{k} = f32[1] add(x{k}, a)", f"v{k} = f32[1] subtract(x{k}, b)"]
+            lines += [f"x{k} = f32[1] slice(p), slice={{[{k}:{k + 1}]}}", f"y{k} = f32[1] add(x{k}, a)", f"z{k} = f32[1] subtract(x{k}, b)"]
         shape = ", ".join(["f32[1]"] * 80)
-        return module([*lines, f"t = ({shape}) tuple({', '.join(f'u{k}, v{k}' for k in range(40))})"])
+        return module([*lines, f"t = ({shape}) tuple({', '.join(f'y{k}, z{k}' for k in range(40))})"])
 
     assert changes_between(users_of(1, 2), users_of(2, 3), seed) == ([["constants"], ["constants"]], 0, 0)
 

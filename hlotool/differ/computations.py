@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import product
 
+from hlotool.differ.alignment import align_sequences
 from hlotool.differ.classes import outlines, structure_classes
 from hlotool.differ.costs import MAX_OF_OTHER_OPCODES, Costs
 from hlotool.differ.graph import Graph
@@ -18,6 +20,8 @@ _MAX_ROUNDS = 3
 _MAX_NODES = 20_000
 # While the costs of exchanges are computed, a node is visited at most this many times on average.
 _MAX_VISITS = 10
+# Larger groups of computations with the same opcode at the root are not compared with one another.
+_MAX_WITH_SAME_ROOT = 8
 
 
 def canonical_order(graph: Graph, computation: int) -> list[int]:
@@ -45,14 +49,19 @@ def canonical_order(graph: Graph, computation: int) -> list[int]:
 
 
 def counterparts(graph: Graph, left: int, right: int) -> list[tuple[int, int]]:
-    """Returns pairs of nodes at the same positions in two computations.
+    """Returns pairs of nodes at corresponding positions in two computations.
 
-    If all opcodes are the same, all nodes are paired; otherwise, only the parameters are.
+    If all opcodes are the same, all nodes are paired. Otherwise, parameters are paired by number,
+    and the other nodes are aligned so that paired nodes have the same opcode.
     """
     here, there = canonical_order(graph, left), canonical_order(graph, right)
-    if [graph.nodes[x].op.name for x in here] == [graph.nodes[y].op.name for y in there]:
+    first, second = ([graph.nodes[x].op.name for x in order] for order in (here, there))
+    if first == second:
         return list(zip(here, there, strict=True))
-    return list(zip(graph.parameters(left), graph.parameters(right), strict=False))
+    pairs = list(zip(graph.parameters(left), graph.parameters(right), strict=False))
+    here, there = ([x for x in order if not graph.is_parameter[x]] for order in (here, there))
+    first, second = ([graph.nodes[x].op.name for x in order] for order in (here, there))
+    return pairs + [(here[a], there[b]) for a, b in align_sequences(first, second, lambda a, b: False)]
 
 
 def improve_computations(graph: Graph, pairs: Pairs) -> bool:
@@ -75,7 +84,8 @@ def _wanted(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
 
     Two computations that are not partners get a vote for each pair of instructions in them, for
     each pair of instructions that call them in the same position, and for each pair of calls in
-    them, one in each, whose callees are partners.
+    them, one in each, whose callees are partners. Computations whose partners have roots with
+    another opcode get a vote for each other if their own roots have the same opcode.
     """
     votes = Counter((graph.home[node], graph.home[other]) for node, other in enumerate(pairs.partner[: graph.split]) if other >= 0)
     costs = Costs(graph, pairs)
@@ -88,7 +98,23 @@ def _wanted(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
         if not costs.has_same_calls(node, other):
             votes.update((graph.home[node], graph.home[caller]) for caller in graph.counterpart_callers(node, pairs.computations))
             votes.update((graph.home[caller], graph.home[other]) for caller in graph.counterpart_callers(other, pairs.computations))
+    votes.update(_with_same_root(graph, pairs))
     return sorted((pair for pair in votes if pairs.computations.get(pair[0]) != pair[1]), key=lambda pair: (-votes[pair], pair))
+
+
+def _with_same_root(graph: Graph, pairs: Pairs) -> Iterator[tuple[int, int]]:
+    """Yields computations with the same opcode at the root, unlike at the roots of their partners."""
+    left: dict[str, list[int]] = {}
+    right: dict[str, list[int]] = {}
+    opcodes = [graph.nodes[root].op.name for root in graph.roots]
+    for computation, partner in sorted(pairs.computations.items()):
+        if opcodes[computation] != opcodes[partner]:
+            side = left if computation < graph.computation_split else right
+            side.setdefault(opcodes[computation], []).append(computation)
+    for opcode, computations in left.items():
+        others = right.get(opcode, [])
+        if len(computations) * len(others) <= _MAX_WITH_SAME_ROOT**2:
+            yield from product(computations, others)
 
 
 def _settled(graph: Graph, pairs: Pairs) -> Counter[tuple[int, int]]:
@@ -185,21 +211,27 @@ class _Exchanges:
         return next(spare, -1)
 
     def _nodes(self, computations: Iterable[int]) -> list[int]:
-        """Returns the nodes whose cost may change: members, callers, and their partners."""
+        """Returns the nodes whose cost may change: members, callers, their users, and partners."""
         graph, partner = self.graph, self.pairs.partner
         nodes: dict[int, None] = {}
         for computation in computations:
-            for node in (*graph.members[computation], *graph.callers[computation]):
+            callers = graph.callers[computation]
+            users = [user for caller in callers for x in (caller, partner[caller]) if x >= 0 for _, user in graph.users[x]]
+            for node in (*graph.members[computation], *callers, *users):
                 nodes[node] = None
                 if partner[node] >= 0:
                     nodes[partner[node]] = None
         return list(nodes)
 
     def _make(self, new: list[tuple[int, int]]) -> None:
-        pairs = self.pairs
+        """Pairs computations, their nodes and, if they have one caller each, the callers."""
+        pairs, nodes, callers = self.pairs, self.graph.nodes, self.graph.callers
         for a, b in new:
             pairs.join_computations(a, b)
-        for x, y in [pair for a, b in new for pair in counterparts(self.graph, a, b)]:
+        joined = [pair for a, b in new for pair in counterparts(self.graph, a, b)]
+        single = [(callers[a][0], callers[b][0]) for a, b in new if len(callers[a]) == len(callers[b]) == 1]
+        joined += [(x, y) for x, y in single if nodes[x].op is nodes[y].op]
+        for x, y in joined:
             pairs.part(x)
             pairs.part(y)
             pairs.join(x, y)

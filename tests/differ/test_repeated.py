@@ -176,6 +176,19 @@ def test_two_constants_with_many_users_change(seed: int) -> None:
     assert changes_between(users_of(1, 2), users_of(2, 3), seed) == ([["constants"], ["constants"]], 0, 0)
 
 
+def test_exchanged_calls_of_changed_computations(seed: int) -> None:
+    """Exchanges two operands of a tuple, which two fusions compute. Both computations change."""
+    computations = [
+        "first { p = f32[6] parameter(0) ROOT r = f32[6] multiply(p, p) }",
+        "second { p = f32[6] parameter(0) c = f32[] constant(2) b = f32[6] broadcast(c), dimensions={} ROOT r = f32[6] divide(p, b) }",
+    ]
+    changed = ["first { p = f32[6] parameter(0) n = f32[6] negate(p) ROOT r = f32[6] multiply(n, n) }", computations[1].replace("(2)", "(3)")]
+    calls = ["p = f32[6] parameter(0)", *(f"{name} = f32[6] fusion(p), kind=kLoop, calls={name}" for name in ("first", "second"))]
+    left = module([*calls, "t = (f32[6], f32[6]) tuple(first, second)"], computations)
+    right = module([*calls, "t = (f32[6], f32[6]) tuple(second, first)"], changed)
+    assert sorted(changes_between(left, right, seed)[0]) == [["constants"], ["operands"], ["operands"]]
+
+
 def build_chain(opcodes: Sequence[str]) -> list[str]:
     names = ["p", *(f"n{k}" for k in range(len(opcodes)))]
     return [f"{name} = f32[8] {opcode}({operand})" for name, opcode, operand in zip(names[1:], opcodes, names, strict=False)]

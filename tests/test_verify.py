@@ -151,7 +151,7 @@ MANY = "".join(f" p{k} = f32[] parameter({k})" for k in range(2001))
         (SCATTERED, with_two_operands, "S013", "got 2"),
         (REDUCED % ("reduce", "dimensions={}, "), with_three_operands, "S013", "got 3 operands"),
         (REDUCED % ("reduce-window", ""), with_three_operands, "S013", "got 3 operands"),
-        (SCANNED, with_three_carries, "T104", "num_carries is 3, but there are only 2 operands"),
+        (SCANNED, with_three_carries, "T104", "num_carries must be from 0 to 2, the number of operands, got 3"),
         ("ENTRY e {\n  ROOT p = f32[2,3] parameter(0)\n}", with_half_a_layout, "L003", "the layout lists 1 dimension, but the array has rank 2"),
         (PADDED, with_negative_interior, "T038", "cannot be negative, got -1"),
     ],

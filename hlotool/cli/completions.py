@@ -55,7 +55,7 @@ def complete_subjects(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def complete_passes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes passes and topics of rewrite rules, including after a comma."""
+    """Completes passes and groups of rewrite rules, including after a comma."""
     before, comma, word = incomplete.rpartition(",")
     return _items(pass_summaries().items(), word, before + comma)
 

@@ -62,8 +62,8 @@ def _verdict(c: Comparison) -> str:
     common = [f"{c.common_nans} NaN on both sides"] if c.common_nans else []
     if c.agrees:
         return "  ".join(["agrees" if greatest else "equal", *greatest, *common])
-    limits = f"rtol {c.tolerance.relative:g}, atol {c.tolerance.absolute:g}" if c.tolerance.relative or c.tolerance.absolute else "exactly"
-    parts = [f"differs in {c.mismatches} of {c.elements} elements ({limits})"]
+    limits = f"rtol {c.tolerance.relative:g}, atol {c.tolerance.absolute:g}" if c.tolerance.relative or c.tolerance.absolute else "exact comparison"
+    parts = [f"differs ({limits})" if c.elements == 1 else f"differs in {c.mismatches} of {c.elements} elements ({limits})"]
     parts += [f"{c.nans} NaN on one side" if c.nans else "", f"infinities differ: {c.infinities}" if c.infinities else "", *greatest, *common]
     return "  ".join(part for part in parts if part)
 
@@ -128,8 +128,8 @@ def profile_lines(profile: Profile, seconds: float, peak: int | None, estimated:
     if len(costs) > len(shown):
         yield f"and {counted(len(costs) - len(shown), 'more instruction')}"
     yield ""
-    memory = f", peak memory {format_bytes(peak)} of the whole process" if peak is not None else ""
-    yield f"{seconds:.3f} s, {total:.3f} s of it in instructions{memory}, {format_bytes(estimated)} of values estimated"
+    memory = f"; peak memory of the process {format_bytes(peak)}" if peak is not None else ""
+    yield f"{seconds:.3f} s, of which {total:.3f} s in instructions{memory}; estimated memory for values {format_bytes(estimated)}"
 
 
 def profile_json(profile: Profile, seconds: float, peak: int | None, estimated: int) -> dict[str, Any]:

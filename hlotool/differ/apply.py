@@ -93,7 +93,8 @@ def apply_patch(module: Module, patch: str | Patch, *, reverse: bool = False, fi
             raise
         except PatchError as error:
             if _fits(module, read_content(text, filename, reverse=not reverse)):
-                raise PatchError(f"{error}; the patch may already be applied: the module matches its result") from error
+                state = "undone already: the module matches its original" if reverse else "applied already: the module matches its result"
+                raise PatchError(f"{filename}: the patch seems to be {state}") from error
             raise
 
 

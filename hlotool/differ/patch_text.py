@@ -144,7 +144,8 @@ class _Reader:
         match = _TITLE.fullmatch(line.rstrip())
         if match is None:
             raise self.error(
-                number, f"{_shown(line)} does not begin a part of a patch; expected '@@ {COMPUTATION} NAME @@' or one of {', '.join(_ONCE)}"
+                number,
+                f"unknown section {_shown(line)}; expected '@@ {COMPUTATION} NAME @@' or one of {', '.join(f'@@ {title} @@' for title in _ONCE)}",
             )
         title = match["title"] or COMPUTATION
         if title in _ONCE:

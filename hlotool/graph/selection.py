@@ -108,7 +108,7 @@ def _between(computation: Computation, first: Instruction, last: Instruction) ->
     if found:
         return found
     if _reached(last, users(computation), None) & _reached(first, _operands(computation), None):
-        raise GraphError(f"'{last.name}' does not depend on '{first.name}', but the reverse is true: give '{last.name}' first")
+        raise GraphError(f"'{first.name}' depends on '{last.name}'; swap the two names")
     raise GraphError(f"no path leads from '{first.name}' to '{last.name}': neither depends on the other")
 
 

@@ -161,7 +161,7 @@ class Arguments:
             elif len(numbers) > 1:
                 raise ArgumentError(f"'{name}' is a tuple; give its elements one by one: {name}.0=...")
             elif text.endswith(".npz"):
-                raise ArgumentError(f"'{name}' takes one array, and '{text}' holds several; give them with --inputs {text}")
+                raise ArgumentError(f"'{name}' takes one array, and '{text}' contains several; give them with --inputs {text}")
             elif is_array_file(text):
                 self._put(number, leaf, _read_npy(text))
             else:
@@ -179,7 +179,7 @@ class Arguments:
                 continue
             number, numbers = self._position(name, source)
             if len(numbers) > 1:
-                raise ArgumentError(f"'{name}' in '{source}' is a tuple; store its elements as {name}.0, {name}.1, ...")
+                raise ArgumentError(f"'{source}' has one array for '{name}', which is a tuple; store its elements as {name}.0, {name}.1, ...")
             self._put(number, numbers[0], array)
 
     def _named(self, arrays: dict[str, Array], source: str) -> dict[str, Array]:
@@ -314,7 +314,7 @@ def _read_npy(path: str) -> Array:
     except Exception as error:
         raise InputError(f"cannot read '{path}': {_reason(error)}") from error
     if not isinstance(array, np.ndarray):
-        raise InputError(f"cannot read '{path}': it holds several arrays; give it with --inputs")
+        raise InputError(f"cannot read '{path}': it contains several arrays; give it with --inputs")
     return array
 
 
@@ -324,7 +324,7 @@ def read_npz(path: str) -> dict[str, Array]:
         with Path(path).open("rb") as file:
             archive = np.load(file, allow_pickle=False)
             if isinstance(archive, np.ndarray):
-                raise InputError(f"cannot read '{path}': it holds one array; give it with --input NAME={path}")
+                raise InputError(f"cannot read '{path}': it contains one array; give it with --input NAME={path}")
             with archive:
                 _check_size(archive.zip, path)
                 return {name: archive[name] for name in archive.files}
@@ -348,7 +348,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if "allow_pickle" in str(error):
-        return "it is not an .npy or .npz file, or it holds Python objects, which are not loaded"
+        return "it is not an .npy or .npz file, or it contains Python objects, which are not loaded"
     return str(error) or type(error).__name__
 
 

@@ -136,7 +136,7 @@ class NonfiniteWatch(Observer):
         index = tuple(int(k) for k in np.argwhere(locations)[0])
         count = int(locations.sum())
         location = f" at [{','.join(map(str, index))}]" if index else ""
-        many = f"; the same holds for {count - 1} more of {result.size} elements" if count > 1 else ""
+        many = f"; {count} of {result.size} elements are {'NaN' if what == 'NaN' else 'infinite'}" if count > 1 else ""
         finite = "operands without NaN" if nonfinite else "finite operands"
         message = f"'{x.opcode}' computes {_number(values[index])} from {finite}{location}{many}"
         notes = (*_shown_operands(x, operands, result, index), *self._notes(where, x))
@@ -166,14 +166,14 @@ def _shown_operands(x: Instruction, operands: Sequence[Value], result: Array, in
         if not value.ndim:
             yield f"{name} is {_number(plain(value)[()])}"
         elif value.shape == result.shape:
-            yield f"{name} is {_number(plain(value)[index])} there"
+            yield f"{name} is {_number(plain(value)[index])} at this index"
         else:
             yield f"{name} has {statistics(value).text}"
 
 
 def _number(number: Any) -> str:
     text = str(number)
-    return {"True": "true", "False": "false"}.get(text, text)
+    return {"True": "true", "False": "false", "nan": "NaN"}.get(text, text)
 
 
 def origin_of(x: Instruction, module: Module) -> Iterator[str]:

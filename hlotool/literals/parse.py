@@ -373,7 +373,7 @@ class _ArrayScanner:
             elif kind == _DOTS:
                 if self.level != 1:
                     depth = _depth(self.level)
-                    raise self.fault or Violation("S030", match.start(kind), f"expected '...' inside 1 level of braces, found it {depth}")
+                    raise self.fault or Violation("S030", match.start(kind), f"'...' must be inside one level of braces, found it {depth}")
                 self.seen[0] = spec.dimensions[0]
                 self.values_after_dots = len(items)
             elif kind == _LEFT:

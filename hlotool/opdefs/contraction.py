@@ -23,7 +23,7 @@ from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import ACCUMULATED, EXPENSIVE, FOLDABLE, MIXED_PRECISION, SHAPE_GUESSED
 from hlotool.opdefs.work import Work, elements
 from hlotool.record import Record
-from hlotool.shapes.shape import UNBOUNDED, Shape
+from hlotool.shapes.shape import UNBOUNDED, Shape, sizes_text
 
 __all__ = ["DotDimensions", "dot", "ragged_dot", "scaled_dot"]
 
@@ -161,7 +161,7 @@ def ragged_dot(
             sizes_agree(groups, size),
             "T087",
             "definition of operand 2",
-            f"there are {count(groups, 'group size')}, but the rhs group dimension has size {size}",
+            f"operand 2 has {count(groups, 'group size')}, but the rhs group dimension has size {size}",
         )
     dimensions = numbers.result(lhs, rhs, rhs_group_dims)
     if ragged not in lhs_batch_dims and ragged in lhs_contracting_dims:
@@ -190,7 +190,7 @@ def _check_group_sizes(lhs: Shape, group_sizes: Shape, numbers: DotDimensions, r
         list(group_sizes.dimensions[:-1]) == expected,
         "T087",
         "operand 2",
-        f"group sizes must have the dimensions {[*expected, group_sizes.dimensions[-1]]}, got {list(group_sizes.dimensions)}",
+        f"group sizes must have the dimensions {sizes_text([*expected, group_sizes.dimensions[-1]])}, got {sizes_text(group_sizes.dimensions)}",
     )
 
 

@@ -339,7 +339,7 @@ def _same_sizes(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
     if dimensions_agree(lhs.dimensions, rhs.dimensions):
         return
     k = 0 if (lhs.rank, max(lhs.dimensions, default=0)) < (rhs.rank, max(rhs.dimensions, default=0)) else 1
-    message = f"operand {k} is {operands[k].text_without_layout}, but must be {operands[1 - k].text_without_layout} like the other operand"
+    message = f"operand {k} is {operands[k].text_without_layout}, but must be {operands[1 - k].text_without_layout}, like the other operand"
     raise Violation("T004", "operands", message, _NO_BROADCAST)
 
 
@@ -404,8 +404,10 @@ def _verify_compare(result: Shape, operands: tuple[Shape, ...], attributes: dict
     element_type = operands[0].element_type
     default = default_comparison_type(operands[0])
     allowed = _COMPARISON_TYPES.get(default or "", (default,))
-    written = attributes["type"] or default
-    require(written in allowed, "T010", "type", f"'compare' of {element_type} needs type={default}, got {written}", "leave it out to get the default")
+    written, alternatives = attributes["type"] or default, " or ".join(map(str, allowed))
+    require(
+        written in allowed, "T010", "type", f"'compare' of {element_type} needs type={alternatives}, got {written}", "leave it out to get the default"
+    )
 
 
 @op(
@@ -497,7 +499,9 @@ def clamp(minimum: Shape, operand: Shape, maximum: Shape) -> Shape:
         fits = is_scalar(operands[k]) or dimensions_agree(operands[k].dimensions, operand.dimensions)
         require(fits, "T015", "operands", f"'clamp' cannot limit {operand.text_without_layout} by {operands[k].text_without_layout}")
     fits = is_scalar(minimum) or is_scalar(maximum) or dimensions_agree(minimum.dimensions, maximum.dimensions)
-    require(fits, "T015", "operands", f"'clamp' cannot limit by both {minimum.text_without_layout} and {maximum.text_without_layout}")
+    require(
+        fits, "T015", "operands", f"the bounds of 'clamp' have different dimensions: {minimum.text_without_layout} and {maximum.text_without_layout}"
+    )
     return operand
 
 

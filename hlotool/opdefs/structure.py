@@ -53,9 +53,7 @@ def _tuple_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: d
     if not result.is_tuple:
         raise Violation("T071", "shape", f"'tuple' gives a tuple, but {result.text_without_layout} is written")
     if len(result.elements) != len(operands):
-        raise Violation(
-            "T071", "operands", f"'tuple' of {count(len(operands), 'operand')} needs as many elements in its shape, got {len(result.elements)}"
-        )
+        raise Violation("T071", "operands", f"'tuple' must have one element per operand in its shape ({len(operands)}), got {len(result.elements)}")
 
 
 @op("tuple", check_parsed=_tuple_rule, result_code="T071", traits=(MIXED_PRECISION, LAYOUT_KEPT, STRUCTURAL, FREE, FORWARDS, HOLDS_BUFFERS))

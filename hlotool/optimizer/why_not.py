@@ -103,10 +103,10 @@ class _Trial:
         elif not self.context.is_optimized(computation):
             yield f"computation '{computation.name}' belongs to an asynchronous operation"
         if not self.context.is_valid_before(x):
-            yield "it, one of its operands, or one of their operands is invalid"
+            yield "the instruction, one of its operands, or an operand of those is invalid"
         others = (*x.control_predecessors, *rewriter.control_successors(x))
         if others:
-            yield f"control dependencies order it relative to {_names(others)}"
+            yield f"the instruction has control dependencies with {_names(others)}"
 
     def _answer(self, entry: Rule, x: Instruction, everywhere: list[str]) -> tuple[bool | None, str]:
         if not self.context.is_valid_before(x):
@@ -117,9 +117,9 @@ class _Trial:
             return False, ". ".join(part for part in (entry.summary, entry.details.replace("\n", " ")) if part)
         obstacles = [*everywhere]
         if entry.topic not in self.topics:
-            obstacles.append("none of the passes applies it")
+            obstacles.append("no pass in the pipeline applies this rule")
         if missing := sorted(entry.flags - self.options.fast_math):
-            obstacles.append(f"it needs --fast-math={','.join(missing)}")
+            obstacles.append(f"the rule needs --fast-math={','.join(missing)}")
         if refused is not None:
             obstacles.append(refused)
         if not obstacles:
@@ -189,7 +189,7 @@ class _Trial:
 def _why_not_folded(x: Instruction) -> str:
     if x.op.name == "constant":
         return "it is a constant"
-    others = [operand for operand in x.operands if operand.literal is None]
+    others = list(dict.fromkeys(operand for operand in x.operands if operand.literal is None))
     if others:
         return f"{_names(others)} {'is' if len(others) == 1 else 'are'} not constant"
     return "it has no operands" if not x.operands else "the result is too large, has an effect, or cannot be computed ahead of time"

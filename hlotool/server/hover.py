@@ -115,7 +115,7 @@ def _users(module: ModuleText, computation: Computation, x: Instruction) -> Iter
     users = module.users[computation].get(x, [])
     names = [f"`{user.name}`" for user in users[:_MAX_USERS]]
     if len(users) > _MAX_USERS:
-        names.append(f"{len(users) - _MAX_USERS:,} others")
+        names.append(_counted(len(users) - _MAX_USERS, "other"))
     if names:
         yield f"used by {', '.join(names)}"
     elif x is not computation.root:
@@ -194,7 +194,7 @@ def _computation(module: ModuleText, computation: Computation) -> str:
     lines.append(f"- {count(len(computation.instructions), 'instruction')}")
     if calls:
         names = ", ".join(f"`{x.name}`" for _, x in calls[:_MAX_CALLERS])
-        lines.append(f"- called by {names}" + (f" and {len(calls) - _MAX_CALLERS:,} others" if len(calls) > _MAX_CALLERS else ""))
+        lines.append(f"- called by {names}" + (f" and {_counted(len(calls) - _MAX_CALLERS, 'other')}" if len(calls) > _MAX_CALLERS else ""))
     elif computation is not module.module.entry:
         lines.append("- never called")
     return "\n".join(lines)

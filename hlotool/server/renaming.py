@@ -55,7 +55,7 @@ def _check(part: Part, target: Instruction | Computation, name: str, spans: list
     if _WORD.fullmatch(name) is None:
         raise EditError(f"'{name}' is not a name: names contain only letters, digits, '_', '.' and '-', and do not begin with a digit")
     if not is_legal_name(name) or (is_bare and name in patterns().reserved):
-        raise EditError(f"'{name}' cannot be a name, since it has a meaning of its own")
+        raise EditError(f"'{name}' cannot be a name, since it is reserved")
     if name == target.name:
         return
     if isinstance(target, Computation):
@@ -65,7 +65,7 @@ def _check(part: Part, target: Instruction | Computation, name: str, spans: list
         is_taken = any(x.name == name for x in part.computation.instructions)
         where = f"another instruction of '{part.computation.name}'"
     if is_taken:
-        raise EditError(f"{where} is called '{name}' already")
+        raise EditError(f"{where} is already called '{name}'")
     if any(d.severity == "error" for d in part.module.module.diagnostics):
         # Text that could not be read may use the name.
         _refuse_unread(part, target)

@@ -84,7 +84,7 @@ class HloProtocol(LanguageServerProtocol):
             return types.ResponseError(types.ErrorCodes.InvalidRequest.value, "the server is shutting down")
         if self._is_initialized == (method == types.INITIALIZE):
             if self._is_initialized:
-                return types.ResponseError(types.ErrorCodes.InvalidRequest.value, "the server is initialized already")
+                return types.ResponseError(types.ErrorCodes.InvalidRequest.value, "the server is already initialized")
             return types.ResponseError(types.ErrorCodes.ServerNotInitialized.value, f"'{method}' came before 'initialize'")
         return None
 

@@ -94,7 +94,7 @@ class FixRule(NamedTuple):
 class RewriteFix(NamedTuple):
     """A fix that is a rewrite of the optimizer: the first of `rewrites` that matches is applied.
 
-    `rewrites` lists names of rewrite rules, topics of rewrite rules, or passes.
+    `rewrites` lists names of rewrite rules, groups of rewrite rules, or passes.
     """
 
     title: str

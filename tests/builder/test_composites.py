@@ -175,7 +175,7 @@ WRONG: list[tuple[Callable[[hlotool.Builder, Op], Any], str]] = [
     (lambda b, x: b.send_done(x), "context: expected the result of 'send', got that of 'parameter'"),
     (lambda b, x: b.custom_call("f", [x], "f32[", attributes={}), "'f32[' is not a shape"),
     (lambda b, x: b.custom_call("f", [x], "f32[]", attributes={"apy_version": 1}), "did you mean 'api_version'?"),
-    (lambda b, x: b.compare(x, x, [], "LE", "SIGNED"), "'compare' of f32 needs type=FLOAT, got SIGNED"),
+    (lambda b, x: b.compare(x, x, [], "LE", "SIGNED"), "'compare' of f32 needs type=FLOAT or TOTALORDER, got SIGNED"),
     (lambda b, x: b.compare(x, x, [], "lt"), "did you mean 'LT'?"),
     (lambda b, x: b.exp(x, "fast"), "result_accuracy: 'fast' is not one of default, highest"),
     (lambda b, x: b.get_tuple_element(x, 0), "tuple"),

@@ -110,7 +110,7 @@ def test_a_patch_that_does_not_apply(cli, files):
         (("NONE", "LEFT"), None, "none.hlo"),
         (("LEFT", "LEFT"), None, "left.hlo:1:1: this is not a patch"),
         (("PATCH", "-"), "ENTRY e {", "<stdin>:1:"),
-        (("PATCH", "-"), f"{LEFT}// -----\n{LEFT}", "holds 2 modules, which begin on lines 1, 9; a patch is for one module"),
+        (("PATCH", "-"), f"{LEFT}// -----\n{LEFT}", "contains 2 modules, which begin on lines 1, 9; a patch is for one module"),
         (("-", "-"), LEFT, "standard input can be read only once"),
         (("PATCH", "LEFT", "--check", "-o", "-"), None, "--check writes nothing; it cannot be combined with -o"),
         (("PATCH", "LEFT", "-o", "LEFT"), None, "it is an input"),

@@ -212,7 +212,7 @@ def test_several_modules_in_a_file(cli, folders):
         (("before", "after", "--output-format", "html"), "html is for two modules; for folders and passes, use one of text, json, markdown"),
         (("before", "after", "--semantic"), "--semantic runs two modules"),
         (("before", "after", "--details", "--stat"), "--details shows differences, and --stat does not"),
-        (("before", "after", "--until", "opcode"), "--until applies to passes; use it with --passes"),
+        (("before", "after", "--until", "opcode"), "--until requires --passes"),
         (("before/a.hlo", "before/a.hlo", "--details"), "--details is for folders and passes"),
         (("before", "after", "--ignore", "nams"), "did you mean 'names'?"),
     ],

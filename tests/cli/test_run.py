@@ -88,7 +88,7 @@ def test_json(cli):
         (["--input", "lefd=ones"], "there is no parameter 'lefd'; did you mean 'left'?"),
         (["--input", "q=ones"], "there is no parameter 'q'; the parameters are left, right.1"),
         (["--input", "left={1,2}"], "'left' takes f32[2,2], and '{1,2}' is not a literal of that shape: "),
-        (["--input", "left=in.npz"], "'left' takes one array, and 'in.npz' holds several; give them with --inputs in.npz"),
+        (["--input", "left=in.npz"], "'left' takes one array, and 'in.npz' contains several; give them with --inputs in.npz"),
         (["--input", "left=1", "--input", "left=2"], "'left' is given twice"),
         (["--input", "left=1", "--input", "0=2"], "'0' is given twice"),
         (["--input", "left=no.npy"], "cannot read 'no.npy': No such file or directory"),
@@ -133,7 +133,7 @@ def test_pickles_are_not_loaded(cli, sum_file, tmp_path):
     np.save(path, np.array([{}], object), allow_pickle=True)
     result = cli("run", sum_file, "--input", f"left={path}")
     assert result.exit_code == 2
-    assert result.stderr == f"hlotool: cannot read '{path}': it is not an .npy or .npz file, or it holds Python objects, which are not loaded\n"
+    assert result.stderr == f"hlotool: cannot read '{path}': it is not an .npy or .npz file, or it contains Python objects, which are not loaded\n"
 
 
 def test_the_source_of_an_error_is_shown(cli):

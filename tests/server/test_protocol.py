@@ -210,7 +210,7 @@ def test_sorting_is_offered_only_for_unsorted_attributes(able: Client) -> None:
 
 
 def test_an_impossible_rename_reports_the_reason(client: Client) -> None:
-    with pytest.raises(RequestError, match="is called 'zero' already"):
+    with pytest.raises(RequestError, match="is already called 'zero'"):
         client.about("rename", URI, position=AT_S, newName="zero")
 
 

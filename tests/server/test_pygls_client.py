@@ -96,7 +96,7 @@ def test_changes_of_the_text() -> None:
         assert renamed is not None
         assert renamed.changes is not None
         assert edited(renamed.changes[URI]) == TEXT.replace("  s =", "  total =").replace("(s)", "(total)")
-        with pytest.raises(JsonRpcException, match="is called 'zero' already"):
+        with pytest.raises(JsonRpcException, match="is already called 'zero'"):
             await client.text_document_rename_async(types.RenameParams(THIS, AT_S, "zero"))
 
     conversation(interact)

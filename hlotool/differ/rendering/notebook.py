@@ -52,7 +52,7 @@ def html_of(delta: Delta) -> str:
     rows = text_rows(report_of(delta), Layout())
     lines = [_line(row) for row in islice(rows, _MAX_ROWS)] or [_NO_DIFFERENCES]
     rest = sum(1 for _ in rows)
-    note = f"\n<i>{rest:,} more lines; print(delta) shows all</i>" if rest else ""
+    note = f"\n<i>{rest:,} more {'line' if rest == 1 else 'lines'}; use print(delta) to show the whole report</i>" if rest else ""
     body = "\n".join(lines)
     return f'<pre style="line-height: 1.3; overflow-x: auto">{body}{note}</pre>'
 

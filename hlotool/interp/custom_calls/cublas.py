@@ -108,7 +108,7 @@ def _finished(product: Array, others: list[Array], settings: Mapping[str, Any], 
     if "BIAS" in words:
         computable(bool(others), call, f"needs a bias for its epilogue '{epilogue}'")
         product = product + others.pop(0).astype(product.dtype)
-    computable(not others, call, f"has {count(len(others), 'operand')} more than its settings call for")
+    computable(not others, call, f"has {count(len(others), 'operand')} that its settings do not call for")
     output, *more = results_of(call)
     extra = []
     if "AUX" in words:

@@ -15,6 +15,7 @@ from hlotool.interp.custom_calls.table import Target
 from hlotool.interp.devices import Device
 from hlotool.interp.kernels.base import Run, kernel
 from hlotool.interp.values import Token, Value, checked_argument
+from hlotool.opdefs.inference import brief
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.sharding import Sharding
 
@@ -50,9 +51,10 @@ def custom_call(
     if result.element_type == "token":
         return Token()
     try:
-        return checked_argument(value, result, f"the result of {call.target}")
+        return checked_argument(value, result, "result")
     except Violation as violation:
-        raise Violation("R004", "custom_call_target", f"the handler's value does not fit: {violation.message}", violation.hint) from None
+        message = f"the handler of '{call.target}' must return {brief(result)}: {violation.message}"
+        raise Violation("R004", "custom_call_target", message, violation.hint) from None
 
 
 def _read_only(operands: tuple[Value, ...]) -> list[Value]:

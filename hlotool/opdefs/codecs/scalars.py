@@ -206,7 +206,7 @@ def _to_int32(value: int) -> int:
 def _pairs(value: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
     for pair in value:
         if len(pair) != 2:
-            raise Violation("S017", "", f"expected pairs {{source,target}}, found a list of {len(pair)}")
+            raise Violation("S017", "", f"expected pairs {{source,target}}, found {{{','.join(map(str, pair))}}}")
     return value
 
 

@@ -67,7 +67,7 @@ def _conversion(first: str, middle: str, last: str) -> tuple[str, str | None] | 
         return None
     lost = a.float_format.mantissa_bits - b.float_format.mantissa_bits
     if lost > 0:
-        return f"{path} loses {lost} mantissa bits", "use reduce-precision if the rounding is intended"
+        return f"{path} loses {count(lost, 'mantissa bit')}", "use reduce-precision if the rounding is intended"
     return None
 
 

@@ -13,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 import hlotool
+from hlotool.cli.output import counted
 from hlotool.codes import CODE_NAMES, FAMILIES
 from hlotool.differ.categories import CATEGORIES, PREDICATES
 from hlotool.optimizer.options import FAST, FAST_MATH
@@ -88,7 +89,7 @@ def complete_predicates(ctx: click.Context, param: click.Parameter, incomplete: 
 def complete_computations(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes the computations of the module named earlier on the command line."""
     module = _module_before(ctx)
-    return [] if module is None else _items(((c.name, f"{len(c.instructions)} instructions") for c in module.computations), incomplete)
+    return [] if module is None else _items(((c.name, counted(len(c.instructions), "instruction")) for c in module.computations), incomplete)
 
 
 def complete_instructions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

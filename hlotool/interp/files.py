@@ -178,6 +178,8 @@ class Arguments:
             if name not in self.positions and _RESULT.fullmatch(name):
                 continue
             number, numbers = self._position(name, source)
+            if not numbers:
+                raise ArgumentError(f"'{source}' has an array for '{name}', which is an empty tuple")
             if len(numbers) > 1:
                 raise ArgumentError(f"'{source}' has one array for '{name}', which is a tuple; store its elements as {name}.0, {name}.1, ...")
             self._put(number, numbers[0], array)
@@ -189,7 +191,9 @@ class Arguments:
         if len(arrays) > len(names):
             names = [path for k, p in enumerate(self.parameters) for path, _ in leaf_names(str(k), p.shape)]
         if len(arrays) > len(names):
-            raise ArgumentError(f"'{source}' has {len(arrays)} unnamed arrays, but the entry computation takes {len(names)}")
+            raise ArgumentError(
+                f"'{source}' has {len(arrays)} unnamed {'array' if len(arrays) == 1 else 'arrays'}, but the entry computation takes {len(names)}"
+            )
         in_order = sorted(arrays, key=lambda name: int(name.removeprefix("arr_")))
         return {names[k]: arrays[name] for k, name in enumerate(in_order)}
 

@@ -109,7 +109,7 @@ def _check_layout(layout: Layout, dimensions: tuple[int, ...]) -> None:
     """Raises Violation for layouts that make XLA abort when it creates the literal."""
     rank = len(dimensions)
     if sorted(layout.minor_to_major) != list(range(rank)):
-        raise Violation("S032", 0, f"the layout {layout.text} of a constant is not a permutation of its {rank} dimensions")
+        raise Violation("S032", 0, f"the layout {layout.text} of a constant is not a permutation of its dimensions (rank {rank})")
     if layout.index_type is not None or layout.pointer_type is not None:
         raise Violation("S032", 0, f"the layout {layout.text} of a constant has an index or pointer type", "only layouts of sparse arrays have these")
     if any(not tile or any(size < 1 and size != -1 for size in tile) for tile in layout.tiles):

@@ -66,7 +66,7 @@ def _check_dimension_numbers(side: str, rank: int, contracting: Dims, batch: Dim
     require_distinct_dimensions(contracting, rank, "T045", f"{side}_contracting_dims", opcode)
     require_distinct_dimensions(batch, rank, "T045", f"{side}_batch_dims", opcode)
     both = sorted({*contracting} & {*batch})
-    require(not both, "T045", f"{side}_batch_dims", f"{side} dimensions {both} of '{opcode}' are both contracting and batch dimensions")
+    require(not both, "T045", f"{side}_batch_dims", f"{side} dimensions of '{opcode}' cannot be both contracting and batch dimensions, got {both}")
 
 
 def _check_pairs(lhs: Shape, rhs: Shape, role: str, code: str, lhs_dims: Dims, rhs_dims: Dims) -> None:

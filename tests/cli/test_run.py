@@ -209,6 +209,15 @@ def test_names_from_jax_are_recognized(cli):
     assert (result.exit_code, "there is no parameter 'w'" in result.stderr) == (2, True)
 
 
+def test_arrays_for_tuples(cli, tmp_path):
+    path = tmp_path / "in.npz"
+    np.savez(path, pair=np.zeros(2, np.float32))
+    result = cli("run", "-", "--inputs", path, stdin="ENTRY e { ROOT pair = (f32[2], f32[2]) parameter(0) }")
+    assert result.stderr == f"hlotool: '{path}' has one array for 'pair', which is a tuple; store its elements as pair.0, pair.1, ...\n"
+    result = cli("run", "-", "--inputs", path, stdin="ENTRY e { ROOT pair = () parameter(0) }")
+    assert result.stderr == f"hlotool: '{path}' has an array for 'pair', which is an empty tuple\n"
+
+
 def test_unnamed_arrays_are_in_order(cli, tmp_path):
     path, arrays = tmp_path / "in.npz", [np.arange(3.0), np.ones(2), np.array(7.0), np.array(8.0), np.zeros(2)]
     np.savez(path, *arrays)

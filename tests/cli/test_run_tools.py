@@ -133,7 +133,7 @@ def test_the_first_nan_is_found(cli, file_of):
     assert ":16:3" in result.stderr
     notes = [line.strip().removeprefix("= ") for line in result.stderr.splitlines() if "= note" in line]
     assert notes == [
-        "note: 'x' f32[3] is -0.19999999 there",
+        "note: 'x' f32[3] is -0.19999999 at this index",
         "note: in iteration 1 (0-based) of the enclosing loop",
         "note: in 'halve', called by 'w', iteration 1",
         "note: it comes from 'train/sqrt' at model.py:12",
@@ -155,7 +155,7 @@ def test_profiles(cli, file_of):
     result = cli("run", path, "--profile", "--input", "start={256,256,256}")
     assert result.exit_code == 0
     assert result.stdout.splitlines()[1].split() == ["ms", "%", "calls", "read+written", "GB/s", "opcode"]
-    assert "s of it in instructions" in result.stdout.splitlines()[-1]
+    assert "s in instructions" in result.stdout.splitlines()[-1]
     profile = json.loads(cli("run", path, "--profile", "--json").stdout)["profile"]
     calls = {row["name"]: row["calls"] for row in profile["instructions"]}
     assert (calls["root"], calls["go_on"], calls["w"]) == (4, 5, 1)
@@ -314,4 +314,4 @@ def test_code_is_shown_or_the_reason_why_there_is_none(cli):
         text += f"level{k} {{ a = f32[] parameter(0) ROOT b = f32[] call(a), to_apply=level{k - 1} }}\n"
     deep = cli("run", "-", "--show-plan", stdin=text + "ENTRY e { a = f32[] parameter(0) ROOT b = f32[] call(a), to_apply=level69 }")
     assert (deep.exit_code, deep.stdout) == (2, "")
-    assert "not compiled: calls are nested 71 deep" in deep.stderr
+    assert "cannot be compiled: calls are nested 71 deep" in deep.stderr

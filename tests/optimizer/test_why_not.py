@@ -57,6 +57,7 @@ def test_rules_that_do_not_match():
     assert answers["dce"] == (None, "it is the root of its computation")
     assert answers["cse"][1].startswith("no other instruction")
     assert answers["fold"] == (None, "'p', 'q' are not constant")
+    assert reasons("  ROOT a = f32[4] add(p, p)", "a")["fold"] == (None, "'p' is not constant")
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_wrong_arguments() -> None:
         dimension_number(3, 3)
     with pytest.raises(HlotoolError, match="rank 5 have no letters: expected rank 1 to 4"):
         dimension_letters(5)
-    with pytest.raises(HlotoolError, match="there are 5 values"):
+    with pytest.raises(HlotoolError, match="expected 6 values for u8\[2,3\], got 5"):
         memory_order(SMALL, "abcde")
     with pytest.raises(HlotoolError, match="there are 7 values"):
         from_memory_order(SMALL, "abcdefg")

@@ -116,7 +116,12 @@ def test_handlers_come_before_known_targets():
 
 @pytest.mark.parametrize(
     ("handler", "words"),
-    [(lambda x: x[:1], "does not fit"), (lambda x: 1 / 0, "ZeroDivisionError"), (lambda: 0, "TypeError"), (lambda x: "no", "does not fit")],
+    [
+        (lambda x: x[:1], "must return f32[2]"),
+        (lambda x: 1 / 0, "ZeroDivisionError"),
+        (lambda: 0, "TypeError"),
+        (lambda x: "no", "must return f32[2]"),
+    ],
 )
 def test_errors_of_handlers_are_reported_at_the_call(handler, words):
     found = refused(DOUBLE, [1.0, 2.0], custom_calls={"double": handler})

@@ -117,10 +117,10 @@ def test_handlers_come_before_known_targets():
 @pytest.mark.parametrize(
     ("handler", "words"),
     [
-        (lambda x: x[:1], "must return f32[2]"),
+        (lambda x: x[:1], "must return"),
         (lambda x: 1 / 0, "ZeroDivisionError"),
         (lambda: 0, "TypeError"),
-        (lambda x: "no", "must return f32[2]"),
+        (lambda x: "no", "must return"),
     ],
 )
 def test_errors_of_handlers_are_reported_at_the_call(handler, words):

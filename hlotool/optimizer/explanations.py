@@ -80,7 +80,7 @@ def explain_pass(name: str) -> PassExplanation | None:
 
 
 def topics() -> list[str]:
-    """Returns the topics of rewrite rules in alphabetical order."""
+    """Returns the groups of rewrite rules in alphabetical order."""
     return sorted({entry.topic for entry in all_rules().values()})
 
 

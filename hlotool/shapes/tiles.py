@@ -84,7 +84,10 @@ class IotaDevices(Record):
         """
         if len(self.reshape) == 1:
             return iota_devices(dimensions, order)
-        if prod(dimensions) != self.size or min(*self.reshape, *dimensions) <= 0:
+        if min(*self.reshape, *dimensions) <= 0:
+            fault = f"must be positive, got {list(dimensions)} and {list(self.reshape)}"
+            raise Violation("P026", "sharding", f"the dimensions of the tiles and of the iota {fault}")
+        if prod(dimensions) != self.size:
             raise Violation("P026", "sharding", f"the iota must have one device per tile ({prod(dimensions)}), got {self.size}")
         pieces: dict[int, list[int]] = {dimension: [] for dimension in self.permutation}
         parts: list[list[tuple[int, int]]] = []

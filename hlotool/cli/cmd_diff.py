@@ -129,7 +129,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @color_option
 @click.option("--no-pager", is_flag=True, help="Do not use a pager ($HLOTOOL_PAGER, $PAGER or less) on a terminal.")
 @click.option("-q", "--quiet", is_flag=True, help="Show nothing; exit with code 0 if nothing differs, and with 1 if something does.")
-@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of the available memory.")
+@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80% of the available memory.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after SECONDS.")
 @input_size_option
 @stdin_filename_option
@@ -192,6 +192,6 @@ def _check_usage(options: Mapping[str, Any]) -> None:
     if not options["semantic"]:
         useless = next((name for name in _RUN_OPTIONS if options[name] is not None), None)
         if useless is not None:
-            raise click.UsageError(f"--{useless} applies to running the modules; use it with --semantic")
+            raise click.UsageError(f"--{useless} requires --semantic")
     elif shown is not None or options["output_format"] not in ("text", "json"):
         raise click.UsageError(f"--semantic shows values; it cannot be combined with {shown or '--output-format ' + options['output_format']}")

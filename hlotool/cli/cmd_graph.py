@@ -65,7 +65,7 @@ class GraphCommand(HloCommand):
 
 
 def _choices(table: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} ({text})" for name, text in table.items())
+    return ", ".join(f"{name} ({text})" if text else name for name, text in table.items())
 
 
 @click.command("graph", cls=GraphCommand, help=_HELP, short_help="Draw a picture of a module: HTML, SVG, PNG, DOT or Mermaid.")

@@ -51,7 +51,7 @@ Examples:
 
 \b
 Passes:
-  PASSES is a comma-separated list of passes and of topics of rewrite rules;
+  PASSES is a comma-separated list of passes and of groups of rewrite rules;
   --list-passes lists them. They run in rounds until nothing changes; the
   maximum number of rounds can follow a pass in braces: algsimp{max=3}.
 
@@ -147,7 +147,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option("--verify-each", is_flag=True, help="Verify the module after each pass that changed it; on an error, name the pass and the rewrite.")
 @click.option(
     "--check", type=click.IntRange(min=1), metavar="N",
-    help="Run the module before and after on N random inputs; if the results differ, name the first wrong rewrite.",
+    help="Run the module before and after optimization on N random inputs; if the results differ, name the first wrong rewrite.",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the random inputs; default: 0.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, unless an input fails; - is standard output, the default.")
@@ -157,7 +157,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Number of processes; 0, the default, chooses by the size of the files."
 )
-@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of the available memory.")
+@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80% of the available memory.")
 @click.option("--timeout", type=seconds_type, metavar="SECONDS", help="Stop after SECONDS, even in the middle of an operation.")
 @click.option("--files-from", metavar="FILE", type=click.Path(), help="Also optimize the files that FILE lists, one per line; - is standard input.")
 @click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input.")

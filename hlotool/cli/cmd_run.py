@@ -47,7 +47,7 @@ Arguments:
   NAME is the name or number of a parameter, followed by an index for an
   element of a tuple: state.0, 2.1.0. If only one parameter matches, x
   stands for x.1, and JAX's name in the metadata is accepted, too.
-  --input NAME=VALUE takes a .npy file, a literal such as {{1,2},{3,4}}, a
+  --input NAME=VALUE takes an .npy file, a literal such as {{1,2},{3,4}}, a
   number for all elements, or one of zeros, ones, iota and random.
   --inputs takes an .npz file with an entry for each parameter: by name, or
   in order, as numpy.savez(FILE, a, b) stores them. Entries whose names
@@ -128,7 +128,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 )  # fmt: skip
 @click.option("--elided", type=_MODES, help="Values to use for constants written {...}; without this option, they are errors.")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Stop if a loop takes more than N iterations.")
-@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of the available memory.")
+@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80% of the available memory.")
 @click.option("--timeout", type=seconds_type, metavar="SECONDS", help="Stop after SECONDS, even in the middle of an operation.")
 @click.option("--verify/--no-verify", default=True, help="Verify the module first, and run it only if it is valid (default).")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
@@ -146,7 +146,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 def command(files: tuple[str, ...], stdin_filename: str, **options: Any) -> None:
     if len(files) > 1:
         first, second, *_ = files
-        raise click.UsageError(f"run takes one FILE; to compare the results of two, use: hlotool run {first} --against {second}")
+        raise click.UsageError(f"run takes one FILE; to compare two, use hlotool run {first} --against {second}")
     (path,) = files_or_stdin(files, options["against"])
     if STDIN in (options["output"], options["trace_out"]):
         raise click.UsageError("arrays are written to a file, not to standard output; --json prints them")

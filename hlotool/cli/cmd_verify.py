@@ -267,7 +267,7 @@ def _write_baselines(results: Iterable[Checked], report: VerifyReport, baseline_
     outcome.exit_code = outcome.exit_code if outcome.unreadable else 0
     for path, writer in writers.items():
         if outcome.unreadable:
-            complain(f"'{path}' is not written, since {counted(outcome.unreadable, 'file')} failed")
+            complain(f"'{path}' was not written, since {counted(outcome.unreadable, 'file')} failed")
             continue
         writer.write()
         if not options.quiet:

@@ -13,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 import hlotool
+from hlotool.cli.output import counted
 from hlotool.codes import CODE_NAMES, FAMILIES
 from hlotool.differ.categories import CATEGORIES, PREDICATES
 from hlotool.optimizer.options import FAST, FAST_MATH
@@ -55,7 +56,7 @@ def complete_subjects(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def complete_passes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes passes and topics of rewrite rules, including after a comma."""
+    """Completes passes and groups of rewrite rules, including after a comma."""
     before, comma, word = incomplete.rpartition(",")
     return _items(pass_summaries().items(), word, before + comma)
 
@@ -88,7 +89,7 @@ def complete_predicates(ctx: click.Context, param: click.Parameter, incomplete: 
 def complete_computations(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes the computations of the module named earlier on the command line."""
     module = _preceding_module(ctx)
-    return [] if module is None else _items(((c.name, f"{len(c.instructions)} instructions") for c in module.computations), incomplete)
+    return [] if module is None else _items(((c.name, counted(len(c.instructions), "instruction")) for c in module.computations), incomplete)
 
 
 def complete_instructions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

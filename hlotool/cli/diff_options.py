@@ -51,7 +51,7 @@ class FolderChoice(NamedTuple):
             return True
         for name in ("until", "module"):
             if getattr(self, name) is not None:
-                raise click.UsageError(f"--{name} applies to passes; use it with --passes")
+                raise click.UsageError(f"--{name} requires --passes")
         if len(files) != 2:
             hint = "; for the dumps of passes, use --passes" if len(files) > 2 or any(map(is_folder, files)) else ""
             raise click.UsageError(f"expected two modules or two folders, A and B, found {len(files)}{hint}")

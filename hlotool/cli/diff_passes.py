@@ -121,7 +121,8 @@ def _chosen_sequences(files: Sequence[str], request: ManyRequest, outcome: Outco
     if not several and not outcome.unreadable:
         flags = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*'"
         raise NoDumps(
-            f"need two dumps of the same module, found one per module in {counted(len(files), 'file')}; XLA writes one for each pass with {flags}"
+            f"need two dumps of the same module, but no module has more than one in {counted(len(files), 'file')}; "
+            f"XLA writes one for each pass with {flags}"
         )
     if len(several) < len(found) and not request.base.quiet:
         complain(f"left out {counted(len(found) - len(several), 'module')} with only one dump")

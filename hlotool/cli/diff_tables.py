@@ -81,11 +81,11 @@ def headline(result: FolderComparison) -> str:
     kinds = " and ".join(sorted({kind for row in minor for kind in row.compared.categories}, reverse=True))
     parts = []
     if changed:
-        parts.append(f"{changed} of {counted(total, 'module')} {'differs' if total == 1 else 'differ'}")
+        parts.append(f"{changed} of {counted(total, 'module')} {'differs' if changed == 1 else 'differ'}")
         parts += [f"{len(minor)} {'is' if len(minor) == 1 else 'are'} equal except for {kinds}"] if minor else []
     elif minor:
         of = f"{len(minor)} of {counted(total, 'module')}" if len(minor) < total else counted(total, "module")
-        parts.append(f"{of} {'is' if total == 1 else 'are'} equal except for {kinds}")
+        parts.append(f"{of} {'is' if len(minor) == 1 else 'are'} equal except for {kinds}")
     elif total:
         parts.append(f"{counted(total, 'module')} {'is' if total == 1 else 'are'} equal")
     for sketches, name, other, verb in ((result.left_only, *result.names, "deleted"), (result.right_only, *result.names[::-1], "added")):
@@ -180,7 +180,8 @@ def pass_headline(rows: Sequence[PassRow]) -> str:
         sentence = f"nothing changes in {counted(total, 'step')}"
     if minor:
         kinds = " and ".join(sorted({kind for row in minor for kind in row.compared.categories}, reverse=True))
-        sentence += f", {len(minor)} only {kinds}"
+        alone = f"{len(minor)} of {counted(total, 'step')} {'changes' if len(minor) == 1 else 'change'} only {kinds}"
+        sentence = f"{sentence}, {len(minor)} only {kinds}" if differing else alone
     counts = [count for row in rows if row.compared.failure is None for count in row.compared.instructions]
     if counts:
         ends = " -> ".join(dict.fromkeys(map(str, (counts[0], counts[-1]))))

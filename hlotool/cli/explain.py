@@ -121,7 +121,7 @@ def _explain_rewriting(subject: str, output_format: str) -> str:
 
 def _rewrite_lines(rewrite: RewriteExplanation) -> Iterator[str]:
     yield rewrite.name
-    yield f"rewrite rule of hlotool opt; topic {rewrite.topic}"
+    yield f"rewrite rule of hlotool opt; group {rewrite.topic}"
     yield ""
     yield from _wrap(rewrite.summary, "  ")
     for text in (rewrite.details, f"{rewrite.exactness[:1].upper()}{rewrite.exactness[1:]}."):
@@ -130,12 +130,12 @@ def _rewrite_lines(rewrite: RewriteExplanation) -> Iterator[str]:
             yield from _wrap(text)
     yield ""
     yield from _wrap(f"Opcodes: {', '.join(rewrite.opcodes)}")
-    yield f"To run only the rules of this topic: hlotool opt --passes {rewrite.topic}"
+    yield f"Run only the rules of its group: hlotool opt --passes {rewrite.topic}"
 
 
 def _pass_lines(known: PassExplanation) -> Iterator[str]:
     yield known.name
-    yield "topic of rewrite rules of hlotool opt, and a pass" if known.rules else "pass of hlotool opt"
+    yield "group of rewrite rules of hlotool opt, and a pass" if known.rules else "pass of hlotool opt"
     yield ""
     yield from _wrap(known.summary)
     if known.details:

@@ -14,7 +14,7 @@ __all__ = ["memory_limit_of"]
 
 
 def memory_limit_of(text: str | None) -> int | None:
-    """Returns the limit in bytes, or None for `none`; the default is 80 % of the available memory.
+    """Returns the limit in bytes, or None for `none`; the default is 80% of the available memory.
 
     Raises UsageError for anything other than a size or `none`.
 

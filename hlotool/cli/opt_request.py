@@ -40,7 +40,9 @@ def job_of(options: Mapping[str, Any]) -> Job:
     names = [spec.name for spec in passes]
     for name in options["print_after"]:
         if name not in names:
-            raise PassError(f"--print-after: pass '{name}' does not run; the passes to run are: {', '.join(dict.fromkeys(names)) or 'none'}")
+            raise PassError(
+                f"pass '{name}' does not run, so --print-after shows nothing; the passes are: {', '.join(dict.fromkeys(names)) or 'none'}"
+            )
     limits = {"max_constant_bytes": options["max_constant_size"], "max_unrolled_iterations": options["max_unrolled_iterations"]}
     fields: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
     request = OptimizeRequest(

@@ -108,7 +108,7 @@ def module_json(file: str, module: ModuleRecord) -> dict[str, Any]:
 
 
 def list_passes(*, as_json: bool) -> str:
-    """Returns a list of all passes, topics of rewrite rules, and pipelines."""
+    """Returns a list of all passes, groups of rewrite rules, and pipelines."""
     pipelines = {f"-O{level}": list(names) for level, names in PIPELINES.items()}
     if as_json:
         rows = [{"name": name, "is_topic": name not in PASSES, "summary": pass_summary(name)} for name in pass_names()]
@@ -117,7 +117,7 @@ def list_passes(*, as_json: bool) -> str:
     own = [row for row in rows_of_text if row[0] in PASSES]
     topics = [row for row in rows_of_text if row[0] not in PASSES]
     lines = ["passes:", *_table([("  " + name, text) for name, text in own], 2)]
-    lines += ["topics of rewrite rules, which can also be used as passes:", *_table([("  " + name, text) for name, text in topics], 2)]
+    lines += ["groups of rewrite rules, which can also be used as passes:", *_table([("  " + name, text) for name, text in topics], 2)]
     lines += ["pipelines:", *(f"  {flag}  {','.join(names) or 'no passes'}" for flag, names in pipelines.items())]
     lines[-len(pipelines) + DEFAULT_LEVEL] += "  (default)"
     return "\n".join(lines) + "\n"

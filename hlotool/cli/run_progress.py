@@ -67,7 +67,7 @@ class RunProgress(Observer):
         names = []
         for frame in (where.frames[0], where.frames[-1]) if len(where.frames) > 1 else where.frames:
             names.append(frame.instruction.name + ("" if frame.iteration is None else f" iteration {frame.iteration}"))
-        return f"{now - self.start_time:.0f} s  {self.done:,} instructions  {'  '.join(names)}"
+        return f"{now - self.start_time:.0f} s  {self.done:,} {'instruction' if self.done == 1 else 'instructions'}  {'  '.join(names)}"
 
     def clear(self) -> None:
         """Removes the line."""

@@ -169,7 +169,7 @@ class Session:
         count = replicas * partitions
         is_explicit = replicas == (request.replicas or 1) and partitions == (request.partitions or 1)
         if count > _MAX_DEVICES and not is_explicit:
-            raise HlotoolError(f"'{name}' is for {count} devices; use --replicas and --partitions to choose the number to run in this process")
+            raise HlotoolError(f"'{name}' is for {count} devices; use --replicas and --partitions to choose how many to run in this process")
         self.partitions, self.devices = partitions, replicas * partitions
 
     def _remark(self, text: str) -> None:
@@ -179,7 +179,7 @@ class Session:
     def _check_memory(self, module: Any) -> None:
         if diagnostics := memory_diagnostics(module, self.limit, self.devices):
             if self.request.max_memory is None:
-                complain("the default limit is 80 % of the available memory; use --max-memory SIZE to change it")
+                complain("the default limit is 80% of the available memory; use --max-memory SIZE to change it")
             raise EvaluationError(diagnostics)
         self.deadline.check()
 
@@ -207,16 +207,15 @@ class Session:
     def _show_random_values(self, missing: list[str], assumed: list[tuple[str, Domain]]) -> None:
         """Lists the parameters with random values.
 
-        With --verbose, it also lists the ranges to which some of the values are constrained.
+        With --verbose, it also lists the assumptions about the values.
         """
         names = missing[:_MAX_NAMES]
         if len(missing) > _MAX_NAMES:
             names.append(f"{len(missing) - _MAX_NAMES} more")
         listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
         details = "" if self.request.verbose else " (-v for details)"
-        verb = "is" if len(assumed) == 1 else "are"
-        constrained = f"; {len(assumed)} of {len(missing)} {verb} constrained to valid ranges{details}" if assumed else ""
-        complain(f"using random inputs for {listed} (seed {self.seed}){constrained}")
+        assumptions = f"; with assumptions about {counted(len(assumed), 'array')}{details}" if assumed else ""
+        complain(f"using random inputs for {listed} (seed {self.seed}){assumptions}")
         for name, domain in assumed if self.request.verbose else ():
             complain(f"  {name}: {domain.text}")
 
@@ -228,7 +227,7 @@ class Session:
     def _evaluate(self, module: Any, values: Any, observers: list[Observer]) -> Any:
         request, options = self.request, self._options()
         if request.executor == "plan" and not all(observer.needs_only_reached for observer in observers):
-            self._remark("the reference executor runs the module: compiled code is not traced, checked or profiled")
+            self._remark("ignoring --executor plan: compiled code cannot be traced, checked or profiled")
         progress = RunProgress() if is_wanted(quiet=self.quiet) else None
         watching = [*observers, progress] if progress else observers
         how: dict[str, Any] = {"executor": request.executor, "options": options, "observers": watching}
@@ -256,7 +255,8 @@ class Session:
     def _show_plan(self, module: Any) -> None:
         compiled = hlotool.compile(module, options=self._options())
         if compiled.source is None:
-            raise HlotoolError(f"the module cannot be compiled: {compiled.reason}; without --show-plan, it runs instruction by instruction")
+            advice = "without --show-plan, it runs instruction by instruction"
+            raise HlotoolError(f"cannot show the plan, since the module cannot be compiled: {compiled.reason}; {advice}")
         write_out(compiled.source + "\n")
 
     def _compare_values(self, shape: Any, value: Any, expected: list[tuple[str, Any]]) -> list[Comparison]:

@@ -63,7 +63,7 @@ def _verdict(c: Comparison) -> str:
     if c.agrees:
         return "  ".join(["agrees" if greatest else "equal", *greatest, *common])
     limits = f"rtol {c.tolerance.relative:g}, atol {c.tolerance.absolute:g}" if c.tolerance.relative or c.tolerance.absolute else "exact comparison"
-    parts = [f"differs in {c.mismatches} of {c.elements} elements ({limits})"]
+    parts = [f"differs ({limits})" if c.elements == 1 else f"differs in {c.mismatches} of {c.elements} elements ({limits})"]
     parts += [f"{c.nans} NaN on one side" if c.nans else "", f"infinities differ: {c.infinities}" if c.infinities else "", *greatest, *common]
     return "  ".join(part for part in parts if part)
 

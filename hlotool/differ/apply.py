@@ -92,8 +92,10 @@ def apply_patch(module: Module, patch: str | Patch, *, reverse: bool = False, fi
         except PatchSyntaxError:
             raise
         except PatchError as error:
-            if _fits(module, read_content(text, filename, reverse=not reverse)):
-                raise PatchError(f"{error}; the patch may already be applied: the module matches its result") from error
+            fits, fits_undone = [_fits(module, read_content(text, filename, reverse=side)) for side in (reverse, not reverse)]
+            if fits_undone and not fits:
+                state = "undone already: the module matches its original" if reverse else "applied already: the module matches its result"
+                raise PatchError(f"{filename}: the patch seems to be {state}") from error
             raise
 
 

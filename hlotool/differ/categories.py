@@ -56,11 +56,11 @@ def check_categories(names: Iterable[str]) -> frozenset[str]:
 
     >>> check_categories(["nams"])
     Traceback (most recent call last):
-    ValueError: there is no category 'nams' to ignore; did you mean 'names'?
+    ValueError: there is no category 'nams'; did you mean 'names'?
     """
     categories = frozenset(names)
     for name in sorted(categories - CATEGORIES.keys(), key=str):
         meant = nearest(str(name), CATEGORIES)
         hint = f"did you mean '{meant}'?" if meant else f"the categories are {', '.join(CATEGORIES)}"
-        raise ValueError(f"there is no category '{name}' to ignore; {hint}")
+        raise ValueError(f"there is no category '{name}'; {hint}")
     return categories

@@ -224,7 +224,7 @@ class _ContentReader:
             if not line.name and line.text.endswith("{") and number:
                 raise self.error(line, "an instruction")
             if is_whole and line.sign != part.lines[0].sign:
-                raise self.error(line, f"'{part.lines[0].sign}' in all lines of this computation, as in its first line", 1)
+                raise self.error(line, f"'{part.lines[0].sign}' at the start of the line, as on the other lines of this computation", 1)
             if is_whole and number and bool(line.name) == is_last:
                 raise self.error(line, "'}' at the end of the computation" if is_last else "an instruction")
         if is_whole and len(part.lines) == 1:

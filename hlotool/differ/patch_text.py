@@ -143,8 +143,10 @@ class _Reader:
     def _title(self, line: str, number: int) -> None:
         match = _TITLE.fullmatch(line.rstrip())
         if match is None:
-            expected = f"'@@ {COMPUTATION} NAME @@', or '@@ TITLE @@' with one of the titles {', '.join(_ONCE)}"
-            raise self.error(number, f"{_shown(line)} does not begin a part of a patch; expected {expected}")
+            raise self.error(
+                number,
+                f"unknown section {_shown(line)}; expected '@@ {COMPUTATION} NAME @@' or one of {', '.join(f'@@ {title} @@' for title in _ONCE)}",
+            )
         title = match["title"] or COMPUTATION
         if title in _ONCE:
             if title in self.titles:

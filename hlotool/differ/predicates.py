@@ -57,8 +57,8 @@ def parse_predicate(text: str) -> Predicate:
         subject, value = known, text
     elif subject not in PREDICATES:
         meant = nearest(subject, PREDICATES)
-        hint = f"did you mean '{meant}={value}'?" if meant else f"the subjects are {', '.join(f'{name}=' for name in PREDICATES)}"
-        raise ValueError(f"there is no subject '{subject}='; {hint}")
+        hint = f"did you mean '{meant}={value}'?" if meant else f"expected one of {', '.join(f'{name}=' for name in PREDICATES)}"
+        raise ValueError(f"unknown condition '{subject}='; {hint}")
     if not value:
         raise ValueError(f"'{text}' has no value; write a category, an opcode or a name, such as opcode=all-gather")
     words = _WORDS.get(subject)

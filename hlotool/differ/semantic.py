@@ -104,7 +104,7 @@ class Mismatch(Record):
         lines = []
         position = f" at [{','.join(map(str, self.index))}]" if self.index else ""
         leaf = f" in element {self.leaf}" if self.leaf else ""
-        number = f"; {self.elements} of {self.size} elements differ" if self.size > 1 else ""
+        number = f"; {self.elements} of {self.size} elements {'differs' if self.elements == 1 else 'differ'}" if self.size > 1 else ""
         lines.append(f"  {self.left_value} on the left, {self.right_value} on the right{leaf}{position}{number}")
         if self.iterations:
             plural = "s" * (len(self.iterations) > 1)

@@ -26,9 +26,9 @@ __all__ = ["DECADES", "FAMILIES", "HEAT", "NO_SOURCE", "SOURCES", "family_of", "
 FAMILIES = {
     "input or constant": "#e3e6ea",
     "control flow": "#f6c3dd",
-    "fusion or start": "#d9c9f7",
+    "fusion or async start": "#d9c9f7",
     "communication": "#ffb3a7",
-    "expensive operation": "#ffd08a",
+    "product or other expensive operation": "#ffd08a",
     "reduction": "#f7e58c",
     "data movement": "#b9ddf7",
     "conversion": "#c3ecec",
@@ -47,15 +47,15 @@ NO_SOURCE = "#f4f4f4"
 
 _TRAIT_FAMILIES = (
     ("control flow", CONTROL_FLOW),
-    ("fusion or start", RETURNS),
-    ("fusion or start", RUNS_COMPUTATIONS),
+    ("fusion or async start", RETURNS),
+    ("fusion or async start", RUNS_COMPUTATIONS),
     ("communication", COMMUNICATES),
     ("reduction", REDUCTION),
     ("data movement", REARRANGES),
     ("conversion", CONVERTS),
     ("elementwise", ELEMENTWISE),
     ("data movement", MOVES),
-    ("expensive operation", EXPENSIVE),
+    ("product or other expensive operation", EXPENSIVE),
     ("data movement", FREE),
     ("other", EFFECT),
 )

@@ -17,8 +17,8 @@ COLORINGS = {
 
 EXPANSIONS = {
     "auto": "as many as fit into a picture of 100 boxes",
-    "all": "all of them",
-    "none": "none of them",
+    "all": "",
+    "none": "",
 }
 """The rules for opening groups and called computations, with their descriptions."""
 

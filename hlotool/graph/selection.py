@@ -108,7 +108,7 @@ def _paths(computation: Computation, first: Instruction, last: Instruction) -> s
     if found:
         return found
     if _reachable(last, users(computation), None) & _reachable(first, _operands(computation), None):
-        raise GraphError(f"'{last.name}' does not depend on '{first.name}', but the reverse is true: give '{last.name}' first")
+        raise GraphError(f"'{first.name}' depends on '{last.name}'; swap the two names")
     raise GraphError(f"no path leads from '{first.name}' to '{last.name}': neither depends on the other")
 
 

@@ -315,7 +315,7 @@ def _weights(domain: Domain, use: _Use) -> None:
     else:
         terms = math.prod(weights.dimensions[k] for k in x.attributes.get("rhs_contracting_dims", ()))
     if terms > 1 and use.offset == 0:
-        domain.shrink(1 / math.sqrt(terms), f"{_describe_use(use, 'weights of')} with {terms} terms each")
+        domain.shrink(1 / math.sqrt(terms), f"{_describe_use(use, 'weights of')}, which adds {terms} products per element")
 
 
 _RULES: dict[str, Rule] = {

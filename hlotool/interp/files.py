@@ -161,7 +161,7 @@ class Arguments:
             elif len(numbers) > 1:
                 raise ArgumentError(f"'{name}' is a tuple; set its elements one by one: {name}.0=...")
             elif text.endswith(".npz"):
-                raise ArgumentError(f"'{name}' takes one array, but '{text}' may hold several; pass it with --inputs {text}")
+                raise ArgumentError(f"'{name}' takes one array, but '{text}' may contain several; pass it with --inputs {text}")
             elif is_array_file(text):
                 self._put(number, leaf, _read_npy(text))
             else:
@@ -178,8 +178,10 @@ class Arguments:
             if name not in self.positions and _RESULT.fullmatch(name):
                 continue
             number, numbers = self._position(name, source)
+            if not numbers:
+                raise ArgumentError(f"'{source}' has an array for '{name}', which is an empty tuple")
             if len(numbers) > 1:
-                raise ArgumentError(f"'{name}' in '{source}' is a tuple; store its elements as {name}.0, {name}.1, ...")
+                raise ArgumentError(f"'{source}' has one array for '{name}', which is a tuple; store its elements as {name}.0, {name}.1, ...")
             self._put(number, numbers[0], array)
 
     def _assign_names(self, arrays: dict[str, Array], source: str) -> dict[str, Array]:
@@ -315,7 +317,7 @@ def _read_npy(path: str) -> Array:
     except Exception as error:
         raise InputError(f"cannot read '{path}': {_reason(error)}") from error
     if not isinstance(array, np.ndarray):
-        raise InputError(f"cannot read '{path}': it holds several arrays; pass it with --inputs")
+        raise InputError(f"cannot read '{path}': it contains several arrays; pass it with --inputs")
     return array
 
 
@@ -325,7 +327,7 @@ def read_npz(path: str) -> dict[str, Array]:
         with Path(path).open("rb") as file:
             archive = np.load(file, allow_pickle=False)
             if isinstance(archive, np.ndarray):
-                raise InputError(f"cannot read '{path}': it holds one array; pass it with --input NAME={path}")
+                raise InputError(f"cannot read '{path}': it contains one array; pass it with --input NAME={path}")
             with archive:
                 _check_size(archive.zip, path)
                 return {name: archive[name] for name in archive.files}
@@ -349,7 +351,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if "allow_pickle" in str(error):
-        return "it is not an .npy or .npz file, or it holds Python objects, which are not loaded"
+        return "it is not an .npy or .npz file, or it contains Python objects, which are not loaded"
     return str(error) or type(error).__name__
 
 

@@ -69,7 +69,7 @@ class Estimate:
 def default_limit() -> int | None:
     """Returns a run's default memory limit in bytes, or None if the available memory is unknown.
 
-    The limit is 80 % of the available memory, so that the machine stays responsive. In a container,
+    The limit is 80% of the available memory, so that the machine stays responsive. In a container,
     the available memory is the container's if that is less than the machine's.
     """
     sizes = []

@@ -166,14 +166,14 @@ def _shown_operands(x: Instruction, operands: Sequence[Value], result: Array, in
         if not value.ndim:
             yield f"{name} is {_number(plain(value)[()])}"
         elif value.shape == result.shape:
-            yield f"{name} is {_number(plain(value)[index])} there"
+            yield f"{name} is {_number(plain(value)[index])} at this index"
         else:
             yield f"{name} has {statistics(value).text}"
 
 
 def _number(number: Any) -> str:
     text = str(number)
-    return {"True": "true", "False": "false"}.get(text, text)
+    return {"True": "true", "False": "false", "nan": "NaN"}.get(text, text)
 
 
 def origin_of(x: Instruction, module: Module) -> Iterator[str]:

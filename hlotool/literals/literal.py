@@ -210,7 +210,7 @@ def literal_from_bytes(shape: Shape, data: bytes) -> Literal:
     literal = Literal(literal_shape(shape), packed=bytes(data))
     expected = literal.element_count * element_bytes(ELEMENT_TYPES[literal.shape.element_type])
     if len(data) != expected:
-        raise ValueError(f"{shape.text_without_layout} holds {expected} bytes, not {len(data)}")
+        raise ValueError(f"expected data of length {expected} for {shape.text_without_layout}, got {len(data)}")
     return literal
 
 

@@ -109,7 +109,7 @@ def _check_layout(layout: Layout, dimensions: tuple[int, ...]) -> None:
     """Raises Violation for layouts that make XLA abort when it creates the literal."""
     rank = len(dimensions)
     if sorted(layout.minor_to_major) != list(range(rank)):
-        raise Violation("S032", 0, f"the layout {layout.text} of a constant is not a permutation of its {rank} dimensions")
+        raise Violation("S032", 0, f"the layout {layout.text} of a constant is not a permutation of its dimensions (rank {rank})")
     if layout.index_type is not None or layout.pointer_type is not None:
         raise Violation(
             "S032",
@@ -378,7 +378,7 @@ class _ArrayScanner:
             elif kind == _DOTS:
                 if self.level != 1:
                     depth = _depth(self.level)
-                    raise self.fault or Violation("S030", match.start(kind), f"expected '...' inside 1 level of braces, found it {depth}")
+                    raise self.fault or Violation("S030", match.start(kind), f"'...' must be inside one level of braces, found it {depth}")
                 self.seen[0] = spec.dimensions[0]
                 self.values_after_dots = len(items)
             elif kind == _LEFT:

@@ -10,11 +10,11 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import REQUIRED, OpDef, require
-from hlotool.opdefs.inference import arrays_compatible_up_to_precision, kind_of, same_type_up_to_precision
+from hlotool.opdefs.inference import arrays_compatible_up_to_precision, bounds, kind_of, same_type_up_to_precision
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import ACCUMULATED, ELEMENTWISE, LAYOUT_KEPT, MIXED_PRECISION, PRECISION_KEPT, SHAPE_GUESSED
 from hlotool.record import replace
-from hlotool.shapes.shape import Shape, compatible
+from hlotool.shapes.shape import UNBOUNDED, Shape, compatible
 
 __all__ = [
     "Path",
@@ -227,10 +227,9 @@ def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
     for path, a, b in _leaf_pairs(expected, result):
         if a.dynamic == b.dynamic:
             continue
-        marks = zip(a.dimensions, a.dynamic or (False,) * a.rank, b.dynamic or (False,) * b.rank, strict=True)
-        k, size, is_dynamic = next((k, size, expected) for k, (size, expected, written) in enumerate(marks) if expected != written)
+        k, sizes = next((k, pair) for k, pair in enumerate(zip(bounds(a), bounds(b), strict=True)) if pair[0][1] != pair[1][1])
         where = f" of element {path_text(path)}" if path else ""
-        kinds = (f"dynamic (<={size})", "static") if is_dynamic else ("static", f"dynamic (<={size})")
+        kinds = [("dynamic (?)" if size == UNBOUNDED else f"dynamic (<={size})") if is_dynamic else "static" for size, is_dynamic in sizes]
         message = f"result dimension {k}{where} of '{op.name}' is {kinds[0]}, but written as {kinds[1]}"
         raise Violation("T082", "result", message, severity=None if ELEMENTWISE in op.traits else "warning")
 

@@ -23,7 +23,7 @@ from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import ACCUMULATED, EXPENSIVE, FOLDABLE, MIXED_PRECISION, SHAPE_GUESSED
 from hlotool.opdefs.work import Work, elements
 from hlotool.record import Record
-from hlotool.shapes.shape import UNBOUNDED, Shape
+from hlotool.shapes.shape import UNBOUNDED, Shape, sizes_text
 
 __all__ = ["DotDimensions", "dot", "ragged_dot", "scaled_dot"]
 
@@ -66,7 +66,7 @@ def _check_dimension_numbers(side: str, rank: int, contracting: Dims, batch: Dim
     require_distinct_dimensions(contracting, rank, "T045", f"{side}_contracting_dims", opcode)
     require_distinct_dimensions(batch, rank, "T045", f"{side}_batch_dims", opcode)
     both = sorted({*contracting} & {*batch})
-    require(not both, "T045", f"{side}_batch_dims", f"{side} dimensions {both} of '{opcode}' are both contracting and batch dimensions")
+    require(not both, "T045", f"{side}_batch_dims", f"{side} dimensions of '{opcode}' cannot be both contracting and batch dimensions, got {both}")
 
 
 def _check_pairs(lhs: Shape, rhs: Shape, role: str, code: str, lhs_dims: Dims, rhs_dims: Dims) -> None:
@@ -161,7 +161,7 @@ def ragged_dot(
             sizes_agree(groups, size),
             "T087",
             "definition of operand 2",
-            f"there are {count(groups, 'group size')}, but the rhs group dimension has size {size}",
+            f"operand 2 has {count(groups, 'group size')}, but the rhs group dimension has size {size}",
         )
     dimensions = numbers.result(lhs, rhs, rhs_group_dims)
     if ragged not in lhs_batch_dims and ragged in lhs_contracting_dims:
@@ -190,7 +190,7 @@ def _check_group_sizes(lhs: Shape, group_sizes: Shape, numbers: DotDimensions, r
         list(group_sizes.dimensions[:-1]) == expected,
         "T087",
         "operand 2",
-        f"group sizes must have the dimensions {[*expected, group_sizes.dimensions[-1]]}, got {list(group_sizes.dimensions)}",
+        f"group sizes must have the dimensions {sizes_text([*expected, group_sizes.dimensions[-1]])}, got {sizes_text(group_sizes.dimensions)}",
     )
 
 

@@ -495,12 +495,12 @@ def _verify_async_update(result: Shape, operands: tuple[Shape, ...], attributes:
     for k in (0, 1):
         if not is_prefix(before.elements[k], result.elements[k], same):
             where, known, written = difference(before.elements[k], _first_parts(result.elements[k], before.elements[k]))
-            message = f"{where}the {('shape of the operands', 'result')[k]} is {written}, but {known} was bound before"
+            message = f"{where}the {('shape of the operands', 'result')[k]} is {written}, but it is {known} in the operation that is updated"
             raise Violation("A032", "result", message)
     bound = result.elements[0].elements
     first = len(before.elements[0].elements)
     listed = count(len(bound) - first, "operand")
-    message = f"the shape lists {listed} not bound before, but {len(passed)} {'is' if len(passed) == 1 else 'are'} passed"
+    message = f"the shape adds {listed}, but 'async-update' passes {len(passed)}"
     require(len(bound) - first == len(passed), "A032", "shape", message)
     _check_passed(bound[first:], passed, 1, "A032", modes)
     if attributes["calls"] is not None:

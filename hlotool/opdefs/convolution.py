@@ -27,7 +27,7 @@ from hlotool.opdefs.kinds import (
 )
 from hlotool.opdefs.traits import ACCUMULATED, EXPENSIVE, MIXED_PRECISION
 from hlotool.opdefs.work import Work
-from hlotool.shapes.shape import UNBOUNDED, Shape
+from hlotool.shapes.shape import UNBOUNDED, Shape, sizes_text
 from hlotool.shapes.values import WindowDimension
 
 __all__ = ["convolution"]
@@ -109,7 +109,12 @@ def convolution(
     _check_features(lhs, rhs, dim_labels, feature_group_count, batch_group_count, sparsity_config)
     kernel_sizes = [rhs.dimensions[k] for k in dim_labels.kernel_spatial]
     window_sizes = [dimension.size for dimension in window]
-    require(kernel_sizes == window_sizes, "T053", "window[size]", f"window sizes {window_sizes} differ from kernel spatial sizes {kernel_sizes}")
+    require(
+        kernel_sizes == window_sizes,
+        "T053",
+        "window[size]",
+        f"window sizes {window_sizes} differ from kernel spatial sizes {sizes_text(kernel_sizes)}",
+    )
     positions = window_result([lhs.dimensions[k] for k in dim_labels.input_spatial], window)
 
     lhs_bounds, rhs_bounds = bounds(lhs), bounds(rhs)

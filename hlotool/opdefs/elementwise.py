@@ -339,7 +339,7 @@ def _same_sizes(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
     if dimensions_agree(lhs.dimensions, rhs.dimensions):
         return
     k = 0 if (lhs.rank, max(lhs.dimensions, default=0)) < (rhs.rank, max(rhs.dimensions, default=0)) else 1
-    message = f"operand {k} is {operands[k].text_without_layout}, but must be {operands[1 - k].text_without_layout} like the other operand"
+    message = f"operand {k} is {operands[k].text_without_layout}, but must be {operands[1 - k].text_without_layout}, like the other operand"
     raise Violation("T004", "operands", message, _NO_BROADCAST)
 
 

@@ -48,7 +48,7 @@ from hlotool.opdefs.layouts import check_sliced_memory, check_updated_memory
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import EXPENSIVE, HOLDS_BUFFERS, MIXED_PRECISION, MOVES, ORDER_KEPT, OVERWRITES, PRECISION_KEPT, REARRANGES, STRIDED
 from hlotool.opdefs.work import Work, elements
-from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
+from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, size_text, sizes_text, tuple_shape
 
 __all__: list[str] = []
 
@@ -133,11 +133,13 @@ def gather(
     names = ("operand_batching_dims", "start_indices_batching_dims")
     _check_batching("gather", names, (operand_batching_dims, start_indices_batching_dims), operand, indices)
     dropped = {*collapsed_slice_dims, *operand_batching_dims}
-    fits = len(slice_sizes) == operand.rank == len(offset_dims) + len(collapsed_slice_dims) + len(operand_batching_dims)
-    shown = len(offset_dims) + len(dropped)
+    covered = len(offset_dims) + len(collapsed_slice_dims) + len(operand_batching_dims)
+    fits = len(slice_sizes) == operand.rank == covered
     sizes_shown = counted(len(slice_sizes), "slice size")
-    message = f"'gather' from rank {operand.rank} has {sizes_shown}, and a total of {shown} offset, collapsed and batching dimensions"
-    require(fits, "T063", "slice_sizes", message, "each operand dimension must have a slice size and be an offset, collapsed or batching dimension")
+    message = (
+        f"'gather' from an operand of rank {operand.rank} has {sizes_shown}, and its offset, collapsed and batching dimensions add up to {covered}"
+    )
+    require(fits, "T063", "slice_sizes", message, "both numbers must equal the rank")
     _check_slice_sizes(operand, slice_sizes, sorted(dropped))
     sizes = zip(slice_sizes, bounds(operand), strict=True)
     # A dynamic dimension remains dynamic if the slice covers it completely.
@@ -158,7 +160,7 @@ def _interleave(rank: int, window_dims: Dims, window: Sequence[Bound], batch: Se
 
 def _check_scatter(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     odd = len(operands) % 2 == 1
-    require(odd, "S013", "operands", f"'scatter' takes n operands, the indices and n updates, got {counted(len(operands), 'operand')}")
+    require(odd, "S013", "operands", f"'scatter' takes an odd number of operands (n arrays, the indices and n updates), got {len(operands)}")
 
 
 def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Sequence[Bound], window_dims: Dims, index_vector_dim: int) -> None:
@@ -169,7 +171,7 @@ def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Seque
         # every limit, and only an unbounded update fits an unbounded limit.
         size = update.dimensions[dimension]
         fits = size == UNBOUNDED or (limit != UNBOUNDED and size <= limit)
-        require(fits, "T066", at, f"updates of 'scatter' have size {size} in window dimension {dimension}, but the operand has {limit}")
+        require(fits, "T066", at, f"updates of 'scatter' have size {size} in window dimension {dimension}, but the operand has {size_text(limit)}")
     batch = [bound for k, bound in enumerate(indices) if k != index_vector_dim]
     positions = sorted(set(range(update.rank)).difference(window_dims))
     for dimension, (size, _) in zip(positions, batch, strict=True):
@@ -224,10 +226,9 @@ def scatter(
         require_ascending_dimensions(inserted_window_dims, operand.rank, "T065", "inserted_window_dims", "scatter")
         _check_batching("scatter", names, (input_batching_dims, scatter_indices_batching_dims), operand, indices)
         dropped = {*inserted_window_dims, *input_batching_dims}
-        whole = len(update_window_dims) + len(inserted_window_dims) + len(input_batching_dims) == operand.rank
-        require(
-            whole, "T065", "update_window_dims", f"each dimension of {operand.text_without_layout} must be a window, inserted or batching dimension"
-        )
+        covered, needed = len(update_window_dims) + len(inserted_window_dims) + len(input_batching_dims), counted(operand.rank, "entry", "entries")
+        message = f"update_window_dims, inserted_window_dims and input_batching_dims need {needed} in total, got {covered}"
+        require(covered == operand.rank, "T065", "update_window_dims", message)
         _check_index_map("scatter", "scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, operand.rank, indices[index_vector_dim])
         limits = [size for k, size in enumerate(operand.dimensions) if k not in dropped]
         _check_updates(at, update, limits, indices, update_window_dims, index_vector_dim)
@@ -394,7 +395,7 @@ def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_ap
             dimensions_agree(first, sizes),
             "T076",
             f"operand {k}",
-            f"operands of 'sort' must have the same dimensions, got {list(first)} and {list(sizes)}",
+            f"operands of 'sort' must have the same dimensions, got {sizes_text(first)} and {sizes_text(sizes)}",
         )
     return new_tuple(operands, "operands", "sort")
 

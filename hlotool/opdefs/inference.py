@@ -21,6 +21,7 @@ from hlotool.shapes.shape import (
     Shape,
     array_shape,
     compatible,
+    size_text,
     tuple_shape,
 )
 from hlotool.shapes.values import WindowDimension
@@ -163,7 +164,7 @@ def require_kind(shape: Shape, at: str, opcode: str, kinds: Sequence[str], code:
     """Raises Violation unless the kind of the element type is in `kinds`."""
     if kind_of(shape.element_type) not in kinds:
         what = at.removeprefix("definition of ")
-        raise Violation(code, at, f"{what} of '{opcode}' must be {_kinds_text(kinds)}, got {shape.text_without_layout}")
+        raise Violation(code, at, f"{what} of '{opcode}' must have {_kinds_text(kinds)} elements, got {shape.text_without_layout}")
 
 
 def _kinds_text(kinds: Sequence[str]) -> str:
@@ -344,7 +345,7 @@ def _require_countable(element_type: str, sizes: Iterable[int], at: str, opcode:
     for size in sizes:
         extent *= 1 if size == UNBOUNDED else size
         if extent > _INT64_MAX:
-            raise Violation("T084", at, f"{element_type}{list(sizes)} in '{opcode}' has more bytes than 64 bits can count")
+            raise Violation("T084", at, f"{element_type}[{','.join(map(size_text, sizes))}] in '{opcode}' has more bytes than 64 bits can count")
 
 
 # Called computations

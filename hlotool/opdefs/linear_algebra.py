@@ -24,7 +24,7 @@ from hlotool.opdefs.kinds import Bool, Dims, FftType, TransposeOption
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import EXPENSIVE, ORDER_KEPT
 from hlotool.opdefs.work import Work, elements
-from hlotool.shapes.shape import UNBOUNDED, Shape, compatible
+from hlotool.shapes.shape import UNBOUNDED, Shape, compatible, sizes_text
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
 
@@ -72,7 +72,7 @@ def triangular_solve(
     shared = other.dimensions[-2 if left_side else -1]
     require(sizes_agree(minor[1], shared), "T057", "operands", f"a has size {minor[1]}, but the shared dimension of b has size {shared}")
     batches = matrix.dimensions[:-2], other.dimensions[:-2]
-    require(batches[0] == batches[1], "T057", "operands", f"a has batch dimensions {list(batches[0])}, but b has {list(batches[1])}")
+    require(batches[0] == batches[1], "T057", "operands", f"a has batch dimensions {sizes_text(batches[0])}, but b has {sizes_text(batches[1])}")
     valid = transpose_a != "TRANSPOSE_INVALID"
     require(valid, "T057", "transpose_a", "transpose_a must not be TRANSPOSE_INVALID, which is its default", "write transpose_a=NO_TRANSPOSE")
     return b
@@ -88,7 +88,7 @@ def _verify_fft(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
     inner = operand.dimensions[-len(lengths) :]
     if attributes["fft_type"] not in ("FFT", "IFFT") or dimensions_agree(inner, lengths) or 0 in operand.dimensions:
         return
-    message = f"fft_length {list(lengths)} does not match the innermost dimensions {list(inner)}"
+    message = f"fft_length {list(lengths)} does not match the innermost dimensions {sizes_text(inner)}"
     raise Violation("T055", "fft_length value", message, severity="warning" if compatible(result, operands[0]) else None)
 
 
@@ -138,7 +138,10 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
         matches = matches and (last == length == 0 or last in (UNBOUNDED, half))
         size, result_type = length, "f32" if element_type == "c64" else "f64"
     require(
-        matches, "T055", "fft_length", f"fft_length {list(fft_length)} requires innermost dimensions {list(needed)}, got {list(array.dimensions)}"
+        matches,
+        "T055",
+        "fft_length",
+        f"fft_length {list(fft_length)} requires innermost dimensions {list(needed)}, got {sizes_text(array.dimensions)}",
     )
     keeps_unbounded = last == UNBOUNDED and fft_type == "RFFT" and length == 0
     require(size >= 0 or keeps_unbounded, "T055", "fft_length", f"fft_length {length} would result in a negative size")

@@ -17,7 +17,7 @@ from hlotool.opdefs.inference import (
     sizes_agree,
 )
 from hlotool.opdefs.kinds import Int, Number
-from hlotool.shapes.shape import Shape, tuple_shape
+from hlotool.shapes.shape import Shape, sizes_text, tuple_shape
 
 __all__ = ["batch_norm_grad", "batch_norm_inference", "batch_norm_training"]
 
@@ -100,5 +100,10 @@ def batch_norm_grad(operand: Shape, scale: Shape, mean: Shape, variance: Shape, 
     require_kind(grad_output, "operand 4", "batch-norm-grad", ("float",), "T074")
     require_valid_array(grad_output, "operand 4", "batch-norm-grad")
     same = dimensions_agree(operand.dimensions, grad_output.dimensions)
-    require(same, "T074", "operand 4", f"grad_output has dimensions {list(grad_output.dimensions)}, but the operand has {list(operand.dimensions)}")
+    require(
+        same,
+        "T074",
+        "operand 4",
+        f"grad_output has dimensions {sizes_text(grad_output.dimensions)}, but the operand has {sizes_text(operand.dimensions)}",
+    )
     return _with_statistics(operand, feature_index, "batch-norm-grad")

@@ -36,7 +36,7 @@ from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import EXPENSIVE, FOLDABLE, MIXED_PRECISION, ORDER_KEPT, REDUCTION, SHAPE_GUESSED
 from hlotool.opdefs.work import Work, elements
 from hlotool.shapes.layout import Layout, is_valid_layout
-from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
+from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, sizes_text, tuple_shape
 
 __all__ = ["map_", "reduce", "reduce_window", "scan", "select_and_scatter"]
 
@@ -60,7 +60,7 @@ def _check_reducer_types(operands: tuple[Shape, ...], computation: ProgramShape,
 
 def _check_operand_pairs(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if len(operands) % 2:
-        raise Violation("S013", "operands", f"each input must have an init value, got {count(len(operands), 'operand')}")
+        raise Violation("S013", "operands", f"the number of operands (inputs and init values) must be even, got {len(operands)}")
 
 
 def _verify_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -92,7 +92,12 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
     first = inputs[0]
     for k, other in enumerate(inputs):
         same = dimensions_agree(first.dimensions, other.dimensions)
-        require(same, "T094", f"operand {k}", f"inputs must have the same dimensions, got {list(first.dimensions)} and {list(other.dimensions)}")
+        require(
+            same,
+            "T094",
+            f"operand {k}",
+            f"inputs must have the same dimensions, got {sizes_text(first.dimensions)} and {sizes_text(other.dimensions)}",
+        )
     require_distinct_dimensions(dimensions, first.rank, "T092", "dimensions", "reduce")
     require_reducer(to_apply, "to_apply", "reduce", operands[len(inputs) :], [shape.element_type for shape in inputs], _reducer_rules(len(inputs)))
     reduced = set(dimensions)
@@ -110,7 +115,12 @@ def _verify_reduce_window(result: Shape, operands: tuple[Shape, ...], attributes
     require_arrays(inputs, "reduce-window")
     for k, other in enumerate(inputs):
         same = dimensions_agree(inputs[0].dimensions, other.dimensions)
-        require(same, "T094", f"operand {k}", f"inputs must have the same dimensions, got {list(inputs[0].dimensions)} and {list(other.dimensions)}")
+        require(
+            same,
+            "T094",
+            f"operand {k}",
+            f"inputs must have the same dimensions, got {sizes_text(inputs[0].dimensions)} and {sizes_text(other.dimensions)}",
+        )
     require_reducer(to_apply, "to_apply", "reduce-window", inits, [shape.element_type for shape in inputs], _reducer_rules(len(inputs)))
     _check_reducer_types(operands, to_apply, "C022", modes)
     results = [_window_shape(bare(init).element_type, operand, window, "reduce-window") for operand, init in zip(inputs, inits, strict=True)]
@@ -237,7 +247,7 @@ def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation)
             scalars_mix and (not arrays[k].dimensions or not common.dimensions),
             "T096",
             f"operand {k}",
-            f"operands of 'map' must have the same dimensions, got {list(common.dimensions)} and {list(arrays[k].dimensions)}",
+            f"operands of 'map' must have the same dimensions, got {sizes_text(common.dimensions)} and {sizes_text(arrays[k].dimensions)}",
         )
         if arrays[k].dimensions:
             common, same_kind = arrays[k], True
@@ -257,7 +267,7 @@ def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation)
 def _check_scan_operands(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     carries = attributes["num_carries"]
     if not 0 <= carries <= len(operands):
-        raise Violation("T104", "num_carries", f"num_carries must be between 0 and {len(operands)}, the number of operands; got {carries}")
+        raise Violation("T104", "num_carries", f"num_carries must be from 0 to {len(operands)}, the number of operands, got {carries}")
     to_apply = attributes["to_apply"]
     parameters = len(to_apply.parameters)
     if parameters != len(operands):

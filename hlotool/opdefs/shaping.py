@@ -43,7 +43,7 @@ from hlotool.opdefs.layouts import check_bitcast_memory, check_copied_memory
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import CHEAP, FOLDABLE, FREE, IDENTITY, LAYOUT_KEPT, MOVES, ORDER_KEPT, REARRANGES, SHAPE_GUESSED, STRIDED, VIEW
 from hlotool.record import replace
-from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, buffer_shape
+from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, buffer_shape, size_text
 
 __all__: list[str] = []
 
@@ -72,7 +72,7 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
         require_dimension(dimension, result.rank, "T017", "dimensions", "broadcast")
         size, result_size = operand.dimensions[k], result.dimensions[dimension]
         if size != result_size:
-            message = f"operand dimension {k} (size {size}) maps to result dimension {dimension} (size {result_size})"
+            message = f"operand dimension {k} has size {size_text(size)}, but maps to result dimension {dimension} of size {size_text(result_size)}"
             raise Violation("T017", "dimensions", message, _meant_dimensions(operand.dimensions, result.dimensions))
     message = f"dimensions of 'broadcast' must not repeat a dimension, got {list(dimensions)}"
     require(len(set(dimensions)) == len(dimensions), "T018", "dimensions value", message)

@@ -66,7 +66,7 @@ def explain_rewrite(name: str) -> RewriteExplanation | None:
 
 
 def explain_pass(name: str) -> PassExplanation | None:
-    """Returns the explanation of a pass or a topic of rewrite rules, or None for any other name.
+    """Returns the explanation of a pass or a group of rewrite rules, or None for any other name.
 
     >>> explain_pass("dce").levels
     ('-O1', '-O2')
@@ -80,7 +80,7 @@ def explain_pass(name: str) -> PassExplanation | None:
 
 
 def topics() -> list[str]:
-    """Returns the topics of rewrite rules in alphabetical order."""
+    """Returns the groups of rewrite rules in alphabetical order."""
     return sorted({entry.topic for entry in all_rules().values()})
 
 

@@ -107,7 +107,7 @@ def named_pass(name: str) -> Callable[[Pass], Pass]:
 
 
 def pass_names() -> list[str]:
-    """Returns the names of all passes: those of PASSES, then the topics of rewrite rules.
+    """Returns the names of all passes: those of PASSES, then the groups of rewrite rules.
 
     >>> "algsimp" in pass_names(), "identities" in pass_names()
     (True, True)

@@ -103,10 +103,10 @@ class _Trial:
         elif not self.context.is_optimized(computation):
             yield f"computation '{computation.name}' belongs to an asynchronous operation"
         if not self.context.is_sound(x):
-            yield "the instruction, or one on which its rewrites rely, is invalid"
+            yield "the instruction, one of its operands, an operand of those, or a called computation is invalid"
         others = (*x.control_predecessors, *rewriter.control_successors(x))
         if others:
-            yield f"control dependencies order the instruction relative to {_names(others)}"
+            yield f"the instruction has control dependencies with {_names(others)}"
 
     def _answer(self, entry: Rule, x: Instruction, general: list[str]) -> tuple[bool | None, str]:
         if not self.context.is_sound(x):
@@ -117,9 +117,9 @@ class _Trial:
             return False, ". ".join(part for part in (entry.summary, entry.details.replace("\n", " ")) if part)
         obstacles = [*general]
         if entry.topic not in self.topics:
-            obstacles.append("none of the passes applies this rule")
+            obstacles.append("no pass in the pipeline applies this rule")
         if missing := sorted(entry.flags - self.options.fast_math):
-            obstacles.append(f"the rule requires --fast-math={','.join(missing)}")
+            obstacles.append(f"the rule needs --fast-math={','.join(missing)}")
         if reason is not None:
             obstacles.append(reason)
         if not obstacles:

@@ -116,7 +116,7 @@ async def execute(invocation: Invocation, *, returns_page: bool = False) -> str:
             process.kill()
             await process.wait()
     if returns_page and process.returncode:
-        raise HlotoolError(errors.decode("utf-8", "replace").strip() or f"hlotool ended with exit code {process.returncode}")
+        raise HlotoolError(errors.decode("utf-8", "replace").strip() or f"hlotool exited with code {process.returncode}")
     text = output.decode("utf-8", "replace")
     return text if returns_page or len(text) <= _MAX_OUTPUT_LENGTH else f"{text[:_MAX_OUTPUT_LENGTH]}\n..."
 

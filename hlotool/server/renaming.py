@@ -55,7 +55,7 @@ def _check(part: Part, target: Instruction | Computation, name: str, spans: list
     if _WORD.fullmatch(name) is None:
         raise EditError(f"'{name}' is not a name: names begin with a letter or '_', and contain only letters, digits, '_', '.' and '-'")
     if not is_legal_name(name) or (is_bare and name in patterns().reserved):
-        raise EditError(f"'{name}' cannot be used as a name, because it has another meaning")
+        raise EditError(f"'{name}' cannot be a name, since it is reserved")
     if name == target.name:
         return
     if isinstance(target, Computation):

@@ -137,7 +137,8 @@ def memory_order(shape: Shape, values: Sequence[Value], padded_dimensions: Seque
     'ad0be0cf0000000'
     """
     if len(values) != prod(shape.dimensions):
-        raise HlotoolError(f"{shape.text_without_layout} has {prod(shape.dimensions)} elements, but there are {len(values)} values")
+        number = prod(shape.dimensions)
+        raise HlotoolError(f"expected {number} {'value' if number == 1 else 'values'} for {shape.text_without_layout}, got {len(values)}")
     padded = _pad(shape, padded_dimensions)
     positions = [linear_index(padded, index) for index in multi_indices(shape)]
     ordered: list[Any] = [padding_value] * (_size_in_memory(padded))
@@ -157,8 +158,9 @@ def from_memory_order(shape: Shape, values: Sequence[Value], padded_dimensions: 
     'abcdef'
     """
     padded = _pad(shape, padded_dimensions)
-    if len(values) != _size_in_memory(padded):
-        raise HlotoolError(f"{padded.text} has {_size_in_memory(padded)} elements in memory, but there are {len(values)} values")
+    number = _size_in_memory(padded)
+    if len(values) != number:
+        raise HlotoolError(f"expected {number} {'value' if number == 1 else 'values'} (with padding) for {padded.text}, got {len(values)}")
     return [values[linear_index(padded, index)] for index in multi_indices(shape)]
 
 

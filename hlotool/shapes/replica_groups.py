@@ -93,8 +93,13 @@ class ReplicaGroups(Record):
             per_group = prod(sizes[k] for k in grouped)
         else:
             return self.lists
-        if min(tile.dimensions) <= 0 or tile.size > MAX_DEVICES or tile.size != tile.device_count:
-            raise Violation("P030", "replica_groups", f"{self.text} does not divide {tile.device_count} ids into groups of {per_group}")
+        if min(tile.dimensions) <= 0:
+            raise Violation("P030", "replica_groups", f"{self.text}: the number of groups and their size must be positive")
+        if tile.size != tile.device_count:
+            fault = f"the number of ids, {tile.device_count}, is not the number of group members, {tile.size}"
+            raise Violation("P030", "replica_groups", f"{self.text}: {fault}")
+        if tile.size > MAX_DEVICES:
+            raise Violation("P030", "replica_groups", f"a list of {tile.size} ids is too long to expand")
         if self.mesh is not None:
             tile = tile.transposed(sorted(set(range(len(sizes))).difference(grouped)) + grouped)
         ids = iter(tile.device_ids())

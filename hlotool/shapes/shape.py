@@ -19,6 +19,8 @@ __all__ = [
     "indexed_leaves",
     "is_prefix",
     "join_elements",
+    "size_text",
+    "sizes_text",
     "subshape",
     "tuple_shape",
     "with_default_order",
@@ -26,6 +28,24 @@ __all__ = [
 
 UNBOUNDED = -1
 """The size of a dimension written `?`."""
+
+
+def size_text(size: int) -> str:
+    """Returns the size of a dimension as text.
+
+    >>> size_text(4), size_text(UNBOUNDED)
+    ('4', '?')
+    """
+    return "?" if size == UNBOUNDED else str(size)
+
+
+def sizes_text(sizes: Iterable[int]) -> str:
+    """Returns the sizes of dimensions as a list.
+
+    >>> sizes_text((UNBOUNDED, 4))
+    '[?, 4]'
+    """
+    return f"[{', '.join(map(size_text, sizes))}]"
 
 
 def join_elements(texts: Iterable[str]) -> str:

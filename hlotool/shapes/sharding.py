@@ -404,7 +404,9 @@ def tiled(tile: TileAssignment, subgroups: Sequence[str] = ()) -> Sharding:
     """
     rank = len(tile.dimensions) - len(subgroups)
     if rank < 0:
-        raise Violation("S017", "sharding", f"last_tile_dims has {len(subgroups)} types, but there are only {len(tile.dimensions)} tile dimensions")
+        raise Violation(
+            "S017", "sharding", f"last_tile_dims lists {len(subgroups)} types, but the number of tile dimensions is {len(tile.dimensions)}"
+        )
     if not subgroups or tile.is_miscounted:
         return Sharding("tiled", tile=tile, subgroups=tuple(subgroups))
     if len(set(subgroups)) == 1 and subgroups[0] != "maximal" and prod(tile.dimensions[:rank]) == 1:

@@ -84,8 +84,11 @@ class IotaDevices(Record):
         """
         if len(self.reshape) == 1:
             return iota_devices(dimensions, order)
-        if prod(dimensions) != self.size or min(*self.reshape, *dimensions) <= 0:
-            raise Violation("P026", "sharding", f"the iota has {self.size} devices, but there are {prod(dimensions)} tiles")
+        if min(*self.reshape, *dimensions) <= 0:
+            fault = f"must be positive, got {list(dimensions)} and {list(self.reshape)}"
+            raise Violation("P026", "sharding", f"the dimensions of the tiles and of the iota {fault}")
+        if prod(dimensions) != self.size:
+            raise Violation("P026", "sharding", f"the iota must have one device per tile ({prod(dimensions)}), got {self.size}")
         pieces: dict[int, list[int]] = {dimension: [] for dimension in self.permutation}
         parts: list[list[tuple[int, int]]] = []
         remaining = [(dimension, self.reshape[dimension]) for dimension in reversed(self.permutation)]
@@ -211,7 +214,7 @@ class TileAssignment(Record):
         if not isinstance(self.devices, IotaDevices):
             return self.devices[: self.size] + (0,) * (self.size - len(self.devices))
         if self.devices.size != self.size:
-            raise Violation("P026", "sharding", f"the iota has {self.devices.size} devices, but there are {self.size} tiles")
+            raise Violation("P026", "sharding", f"the iota must have one device per tile ({self.size}), got {self.devices.size}")
         return self.devices.ids()
 
     def with_dimensions(self, dimensions: Iterable[int]) -> TileAssignment:

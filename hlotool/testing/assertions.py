@@ -136,4 +136,4 @@ def _describe(row: Comparison) -> str:
     if row.reason:
         return f"{row.name}: {row.reason}"
     positions = "; ".join(f"{list(position.index)} is {position.ours}, expected {position.theirs}" for position in row.worst[:3])
-    return f"{row.mismatches} of {row.elements} elements of {row.name} ({row.type}) differ: {positions}"
+    return f"{row.mismatches} of {row.elements} elements of {row.name} ({row.type}) {'differs' if row.mismatches == 1 else 'differ'}: {positions}"

@@ -94,7 +94,7 @@ class FixRule(NamedTuple):
 class RewriteFix(NamedTuple):
     """A fix by the optimizer, which applies the first of `rewrites` that matches.
 
-    `rewrites` lists names of rewrite rules, topics of rewrite rules, or passes.
+    `rewrites` lists names of rewrite rules, groups of rewrite rules, or passes.
     """
 
     title: str

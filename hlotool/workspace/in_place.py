@@ -70,4 +70,4 @@ def _reason_not_to_write(file: str, before: str) -> str:
     # This applies even to root, who may write every file.
     if not status.st_mode & _WRITABLE:
         return "it is read-only"
-    return f"it has {status.st_nlink} names (hard links), and the others would keep the old text" if status.st_nlink > 1 else ""
+    return f"it has other names ({status.st_nlink} hard links in total), which would keep the old text" if status.st_nlink > 1 else ""

@@ -80,10 +80,10 @@ def only_module(modules: Sequence[Module], name: str, needs_one: str) -> Module:
     >>> text = "HloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }\\n// -----\\nHloModule b\\nENTRY e { ROOT p = f32[] parameter(0) }"
     >>> only_module(hlotool.parse_all(text), "ab.hlo", "run takes one at a time")
     Traceback (most recent call last):
-    hlotool.errors.HlotoolError: 'ab.hlo' holds 2 modules, which begin on lines 1, 4; run takes one at a time
+    hlotool.errors.HlotoolError: 'ab.hlo' contains 2 modules, which begin on lines 1, 4; run takes one at a time
     """
     if len(modules) == 1:
         return modules[0]
     lines = ", ".join(str(module.source.first_line) for module in modules[:_MAX_LINES] if module.source is not None)
     more = ", ..." if len(modules) > _MAX_LINES else ""
-    raise HlotoolError(f"'{name}' holds {len(modules)} modules, which begin on lines {lines}{more}; {needs_one}")
+    raise HlotoolError(f"'{name}' contains {len(modules)} modules, which begin on lines {lines}{more}; {needs_one}")

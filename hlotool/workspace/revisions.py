@@ -77,7 +77,7 @@ def _hashes(folder: Path, reference: str) -> dict[str, str]:
     """Returns the hashes of the files in a folder at a commit, by name."""
     code, commit = _git(folder, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}"])
     if code or not commit:
-        raise GitError(f"git finds no commit '{reference}' for the files in '{folder}'; are they in a repository?")
+        raise GitError(f"git found no commit '{reference}' for the files in '{folder}'; are they in a repository?")
     code, lines = _git(folder, ["ls-tree", "-z", commit[0].strip()])
     if code:
         raise GitError(f"git cannot read the files of commit '{reference}' in '{folder}'; if the repository is a partial clone, fetch them first")

@@ -108,7 +108,7 @@ WRONG: list[tuple[Callable[[Op], Any], type[Exception], str]] = [
     (lambda x: x[..., ...], hlotool.BuilderError, "only one '...'"),
     (list, hlotool.BuilderError, "is not a tuple"),
     (lambda x: x + "a", hlotool.BuilderError, "add: rhs: expected a number, a list or an array, found str"),
-    (lambda x: x & 1, hlotool.BuilderError, "'and' must be pred or integer"),
+    (lambda x: x & 1, hlotool.BuilderError, "'and' must have pred or integer elements"),
 ]
 
 

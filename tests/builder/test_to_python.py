@@ -208,7 +208,7 @@ WRONG = [
     (lambda b, x: b.instruction("negate", x, check=False), "a shape must be given if check is False"),
     (lambda b, x: b.instruction("negate", x, "f32[5]"), "returns f32[2,3], but f32[5] is written"),
     (lambda b, x: b.constant("{1, 2}", shape="f32[3]"), "literal"),
-    (lambda b, x: b.constant(b"12", shape="f32[1]"), "holds 4 bytes, not 2"),
+    (lambda b, x: b.constant(b"12", shape="f32[1]"), "expected data of length 4 for f32[1], got 2"),
     (lambda b, x: b.constant(b"", shape="()"), "bytes can only be the elements of an array"),
     (lambda b, x: b.constant([1.0], shape="f32[2]"), "the values are f32[1], not f32[2]"),
     (lambda b, x: b.computation("f").finish_entry(), "not the builder of the entry"),

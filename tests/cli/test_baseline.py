@@ -79,7 +79,7 @@ def test_a_failed_write_keeps_the_old_baseline(cli, project):
     before = (project / "known.json").read_bytes()
     result = cli("verify", "--baseline", project / "known.json", "--write-baseline", project / "known.hlo", project / "missing.hlo")
     assert result.exit_code == 2
-    assert "is not written, since 1 file failed" in result.stderr
+    assert "was not written, since 1 file failed" in result.stderr
     assert (project / "known.json").read_bytes() == before
 
 

@@ -74,7 +74,7 @@ def test_which_differences_count(cli, pair):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--ignore", "opcod"), "--ignore: there is no category 'opcod' to ignore; did you mean 'opcode'?"),
+        (("--ignore", "opcod"), "--ignore: there is no category 'opcod'; did you mean 'opcode'?"),
         (("--only", "colour"), "--only: there is no category 'colour'"),
         (("--output-format", "htm"), "Did you mean 'html'?"),
         (("--stat", "--name-only"), "use one of the two"),
@@ -102,7 +102,7 @@ def test_files_that_cannot_be_compared(cli, pair, bad, tmp_path, file_of):
     assert cli("diff", left, file_of("empty.hlo", "")).exit_code == 2
     two = cli("diff", left, file_of("two.hlo", f"{LEFT}// -----\n{RIGHT}"))
     assert two.exit_code == 2
-    assert "holds 2 modules, which begin on lines 1, 17; diff takes one module on each side" in two.stderr
+    assert "contains 2 modules, which begin on lines 1, 17; diff takes one module on each side" in two.stderr
     assert cli("diff", left).exit_code == 2
     assert "standard input can be read only once" in cli("diff", "-", "-", stdin=LEFT).stderr
 
@@ -533,7 +533,7 @@ def test_semantic_of_modules_that_cannot_run(cli, pair, file_of):
 
 def test_options_of_semantic(cli, pair):
     for options, message in (
-        (("--n", "2"), "--n applies to running the modules; use it with --semantic"),
+        (("--n", "2"), "--n requires --semantic"),
         (("--semantic", "--stat"), "--semantic shows values; it cannot be combined with --stat"),
         (("--semantic", "--output-format", "html"), "--semantic shows values; it cannot be combined with --output-format html"),
     ):

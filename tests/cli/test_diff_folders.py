@@ -61,7 +61,7 @@ def test_modules_are_paired_by_content(cli, folders):
     result = cli("diff", *pair)
     assert (result.exit_code, result.stderr) == (1, "")
     assert result.stdout == (
-        "1 of 3 modules differ\n\n~ module_0002.jit_f.txt -> module_0001.jit_f.txt\n    1 instruction changed (log -> log-plus-one)\n"
+        "1 of 3 modules differs\n\n~ module_0002.jit_f.txt -> module_0001.jit_f.txt\n    1 instruction changed (log -> log-plus-one)\n"
     )
 
 
@@ -70,7 +70,7 @@ def test_exit_codes(cli, folders, tmp_path):
     same = cli("diff", before, before)
     assert (same.exit_code, same.stdout, same.stderr) == (0, "", "")
     names = cli("diff", before, after)
-    assert (names.exit_code, names.stdout) == (1, "1 of 2 modules are equal except for names\n")
+    assert (names.exit_code, names.stdout) == (1, "1 of 2 modules is equal except for names\n")
     assert cli("diff", before, after, "--ignore", "names").exit_code == 0
     # If both names and metadata are ignored, the modules are not even compared.
     assert cli("diff", before, after, "--ignore", "names,metadata").exit_code == 0
@@ -198,7 +198,7 @@ def test_equal_files_are_parsed_once(cli, folders, monkeypatch):
 def test_several_modules_in_a_file(cli, folders):
     pair = folders({"all.hlo": f"{SMALL}// -----\n{LARGE}"}, {"a.hlo": SMALL, "b.hlo": LARGE.replace("log(", "log-plus-one(")})
     shown = cli("diff", *pair).stdout
-    assert shown.startswith("1 of 2 modules differ\n\n~ all.hlo:")
+    assert shown.startswith("1 of 2 modules differs\n\n~ all.hlo:")
     assert "-> b.hlo\n    1 instruction changed (log -> log-plus-one)\n" in shown
 
 
@@ -212,7 +212,7 @@ def test_several_modules_in_a_file(cli, folders):
         (("before", "after", "--output-format", "html"), "html applies to two modules; for folders and passes, use one of text, json, markdown"),
         (("before", "after", "--semantic"), "--semantic runs two modules"),
         (("before", "after", "--details", "--stat"), "--details shows differences, and --stat does not"),
-        (("before", "after", "--until", "opcode"), "--until applies to passes; use it with --passes"),
+        (("before", "after", "--until", "opcode"), "--until requires --passes"),
         (("before/a.hlo", "before/a.hlo", "--details"), "--details applies to folders and passes"),
         (("before", "after", "--ignore", "nams"), "did you mean 'names'?"),
     ],

@@ -174,6 +174,8 @@ def test_no_pass_changes_anything(cli, dumps):
     result = cli("diff", "--passes", dumps({"a.hlo": CLEAN, "b.hlo": CLEAN}))
     assert (result.exit_code, result.stdout) == (0, "nothing changes in 1 step; 3 instructions\n")
     assert cli("diff", "--passes", "dumps", "--quiet").stdout == ""
+    names = cli("diff", "--passes", dumps({"b.hlo": RENAMED}))
+    assert names.stdout == "1 of 1 step changes only names; 3 instructions\n"
 
 
 def test_files_that_do_not_parse(cli, dumps):

@@ -24,7 +24,7 @@ def page(file_of):
 def test_old_spellings_are_errors_with_a_hint(cli, old):
     result = cli("verify", old)
     assert result.exit_code == 1
-    assert "today it is compare(a, b), direction=LT; read it with --legacy" in result.stdout
+    assert "now: compare(a, b), direction=LT; read it with --legacy" in result.stdout
 
 
 def test_old_spellings_are_warnings_with_legacy(cli, old):
@@ -73,7 +73,7 @@ def test_run_names_the_lines_of_several_modules(cli, tmp_path):
     path.write_text(f"x\n{NEW}{NEW}")
     result = cli("run", "--extract", path)
     assert result.exit_code == 2
-    assert "holds 2 modules, which begin on lines 2, 8" in result.stderr
+    assert "contains 2 modules, which begin on lines 2, 8" in result.stderr
 
 
 @pytest.mark.parametrize(

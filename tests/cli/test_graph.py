@@ -53,7 +53,7 @@ def test_selections(cli, sine):
     ("words", "message"),
     [
         (("--around", "rr"), "has no instruction 'rr'; did you mean 'r'?"),
-        (("--path", "r", "p"), "'p' does not depend on 'r', but the reverse is true: give 'p' first"),
+        (("--path", "r", "p"), "'r' depends on 'p'; swap the two names"),
         (("--computation", "body"), "module 's' has no computation 'body'"),
         (("--depth", "2"), "--depth requires --around"),
         (("--around", "r", "--path", "p", "r"), "--around and --path cannot be combined"),
@@ -86,4 +86,4 @@ def test_nothing_is_written_after_an_error(cli, bad, tmp_path):
 def test_several_modules(cli, file_of):
     result = cli("graph", file_of("two.hlo", f"{SINE}// -----\n{SINE}"), "--format", "dot")
     assert result.exit_code == 2
-    assert "holds 2 modules, which begin on lines 1, 9; a picture shows one module" in result.stderr
+    assert "contains 2 modules, which begin on lines 1, 9; a picture shows one module" in result.stderr

@@ -35,7 +35,7 @@ def test_lists(cli):
 
 def test_rewrites_are_explained(cli):
     text = cli("explain", "two-inversions").stdout
-    assert text.startswith("two-inversions\nrewrite rule of hlotool opt; topic identities\n\n  negate(negate(a)) -> a\n")
+    assert text.startswith("two-inversions\nrewrite rule of hlotool opt; group identities\n\n  negate(negate(a)) -> a\n")
     assert "Exact: results are equal bit for bit" in text
     assert json.loads(cli("explain", "--json", "two-inversions").stdout)["topic"] == "identities"
     assert cli("explain", "--format", "markdown", "two-inversions").stdout.startswith("## two-inversions\n\n`negate(negate(a)) -> a`\n")

@@ -88,7 +88,7 @@ def test_json(cli):
         (["--input", "lefd=ones"], "there is no parameter 'lefd'; did you mean 'left'?"),
         (["--input", "q=ones"], "there is no parameter 'q'; the parameters are left, right.1"),
         (["--input", "left={1,2}"], "'left' takes f32[2,2], but '{1,2}' is not a literal of that shape: "),
-        (["--input", "left=in.npz"], "'left' takes one array, but 'in.npz' may hold several; pass it with --inputs in.npz"),
+        (["--input", "left=in.npz"], "'left' takes one array, but 'in.npz' may contain several; pass it with --inputs in.npz"),
         (["--input", "left=1", "--input", "left=2"], "'left' is set twice"),
         (["--input", "left=1", "--input", "0=2"], "'0' is set twice"),
         (["--input", "left=no.npy"], "cannot read 'no.npy': No such file or directory"),
@@ -133,7 +133,7 @@ def test_pickles_are_not_loaded(cli, sum_file, tmp_path):
     np.save(path, np.array([{}], object), allow_pickle=True)
     result = cli("run", sum_file, "--input", f"left={path}")
     assert result.exit_code == 2
-    assert result.stderr == f"hlotool: cannot read '{path}': it is not an .npy or .npz file, or it holds Python objects, which are not loaded\n"
+    assert result.stderr == f"hlotool: cannot read '{path}': it is not an .npy or .npz file, or it contains Python objects, which are not loaded\n"
 
 
 def test_the_source_of_an_error_is_shown(cli):
@@ -207,6 +207,15 @@ def test_names_from_jax_are_recognized(cli):
     # The name matches two parameters.
     result = cli("run", "-", "--input", "w=1", stdin=NAMED)
     assert (result.exit_code, "there is no parameter 'w'" in result.stderr) == (2, True)
+
+
+def test_arrays_for_tuples(cli, tmp_path):
+    path = tmp_path / "in.npz"
+    np.savez(path, pair=np.zeros(2, np.float32))
+    result = cli("run", "-", "--inputs", path, stdin="ENTRY e { ROOT pair = (f32[2], f32[2]) parameter(0) }")
+    assert result.stderr == f"hlotool: '{path}' has one array for 'pair', which is a tuple; store its elements as pair.0, pair.1, ...\n"
+    result = cli("run", "-", "--inputs", path, stdin="ENTRY e { ROOT pair = () parameter(0) }")
+    assert result.stderr == f"hlotool: '{path}' has an array for 'pair', which is an empty tuple\n"
 
 
 def test_unnamed_arrays_are_in_order(cli, tmp_path):

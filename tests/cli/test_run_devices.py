@@ -100,7 +100,7 @@ def test_the_header_determines_the_number_of_devices(cli):
     many = cli("run", "-", stdin=RING.replace("num_partitions=2", "num_partitions=5000"))
     assert (many.exit_code, many.stderr) == (
         2,
-        "hlotool: '<stdin>' is for 5000 devices; use --replicas and --partitions to choose the number to run in this process\n",
+        "hlotool: '<stdin>' is for 5000 devices; use --replicas and --partitions to choose how many to run in this process\n",
     )
 
 

@@ -131,7 +131,7 @@ def test_a_valid_literal_shape_is_returned_unchanged():
 
 def test_literals_from_bytes_have_the_size_of_the_shape():
     assert decode(literal_from_bytes(F32, bytearray(b"12345678"))) == b"12345678"
-    with pytest.raises(ValueError, match=r"f32\[2\] holds 8 bytes, not 7"):
+    with pytest.raises(ValueError, match=r"expected data of length 8 for f32\[2\], got 7"):
         literal_from_bytes(F32, b"1234567")
 
 

@@ -212,7 +212,10 @@ def test_different_shardings_have_different_hashes():
 
 @pytest.mark.parametrize(
     ("tile", "subgroups", "message"),
-    [(iota(2), ("manual", "manual"), "has 2 types"), (TileAssignment((0, 2), iota_devices((0,))), ("manual",), "must be positive")],
+    [
+        (iota(2), ("manual", "manual"), "lists 2 types, but the number of tile dimensions is 1"),
+        (TileAssignment((0, 2), iota_devices((0,))), ("manual",), "must be positive"),
+    ],
 )
 def test_impossible_tiles(tile, subgroups, message):
     with pytest.raises(Violation, match=message) as error:

@@ -134,15 +134,15 @@ def test_counts():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: TileAssignment((2, 2), iota_devices((2, 3), (1, 0))).device_ids(), "6 devices.* 4 tiles"),
-        (lambda: TileAssignment((2, 4), iota_devices((3, 2), (1, 0))).with_sorted_minor(), "6 devices.* 8 tiles"),
+        (lambda: TileAssignment((2, 2), iota_devices((2, 3), (1, 0))).device_ids(), r"per tile \(4\), got 6"),
+        (lambda: TileAssignment((2, 4), iota_devices((3, 2), (1, 0))).with_sorted_minor(), r"per tile \(8\), got 6"),
         (lambda: IotaDevices((2, 2), (1, 1)).ids(), r"\[2,2\]T\(1,1\)"),
         (lambda: IotaDevices((-2, -2), (1, 0)).ids(), r"\[-2,-2\]T\(1,0\)"),
         (lambda: IotaDevices((MAX_DEVICES + 1,), (0,)).ids(), "16777217 devices"),
         (lambda: iota_devices((2, 2), (1, 2)), r"\(1,2\).*\[2,2\]"),
         (lambda: iota_devices((1 << 40, 1 << 40), (0, 1)), "64 bits"),
-        (lambda: iota_devices((2, 4), (1, 0)).transposed((2, 2), (1, 0)), "8 devices.* 4 tiles"),
-        (lambda: IotaDevices((-2, -4), (1, 0)).transposed((8, 1), (1, 0)), "8 devices"),
+        (lambda: iota_devices((2, 4), (1, 0)).transposed((2, 2), (1, 0)), r"per tile \(4\), got 8"),
+        (lambda: IotaDevices((-2, -4), (1, 0)).transposed((8, 1), (1, 0)), r"must be positive, got \[8, 1\] and \[-2, -4\]"),
     ],
 )
 def test_invalid_tile_assignments(make, words):

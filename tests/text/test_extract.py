@@ -155,11 +155,11 @@ def test_hlo_text_is_one_module_for_each_part() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (f"Log:\n{MODULE}\n", "the text holds a module inside other text (lines 2-12); read it with --extract"),
-        (f"x\n{MODULE}\n{MODULE}\n", "holds 2 modules inside other text (lines 2-12, lines 13-23)"),
-        (f"{MODULE}\n{MODULE}\n", "holds 2 modules (lines 1-11, lines 12-22); separate them with `// -----` lines"),
+        (f"Log:\n{MODULE}\n", "the text contains a module inside other text (lines 2-12); read it with --extract"),
+        (f"x\n{MODULE}\n{MODULE}\n", "contains 2 modules inside other text (lines 2-12, lines 13-23)"),
+        (f"{MODULE}\n{MODULE}\n", "contains 2 modules (lines 1-11, lines 12-22); separate them with `// -----` lines"),
         (f"{MODULE}\nThe end.\n", "a module is on lines 1-11; if the rest does not belong to it"),
-        ('"HloModule m\\n\\nENTRY e {\\n  ROOT p = f32[] parameter(0)\\n}\\n"\n', "the text holds a module inside other text (line 1)"),
+        ('"HloModule m\\n\\nENTRY e {\\n  ROOT p = f32[] parameter(0)\\n}\\n"\n', "the text contains a module inside other text (line 1)"),
         (MODULE[:-1], "the text is cut off here, inside computation 'e'"),
         (MODULE[: MODULE.index("call(")], "the text is cut off here, inside computation 'e'"),
         ("HloModule m, is_scheduled=", "the text is cut off here"),

@@ -37,7 +37,7 @@ class BinaryMethods(Emitter):
     """Elementwise operations with two operands, which are broadcast."""
 
     def add(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Sum; integers wrap around, and for pred it is a logical or.
+        """Sum; integers wrap around; for pred, a logical or.
 
         The operands are broadcast.
         Raises BuilderError unless they are pred, signed, unsigned, floating-point or complex.
@@ -77,7 +77,7 @@ class BinaryMethods(Emitter):
         return self._binary(_ATAN2, lhs, rhs, broadcast_dimensions)
 
     def div(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Quotient, truncated toward zero for integers; dividing an integer by 0 gives -1 (all bits set).
+        """Quotient, truncated toward zero for integers; an integer divided by 0 is -1 (all bits set).
 
         The operands are broadcast.
         Raises BuilderError unless they are signed, unsigned, floating-point or complex.
@@ -129,7 +129,7 @@ class BinaryMethods(Emitter):
         return self._binary(_MULHI, lhs, rhs, broadcast_dimensions)
 
     def mul(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Product; integers wrap around, and for pred it is a logical and.
+        """Product; integers wrap around; for pred, a logical and.
 
         The operands are broadcast.
         Raises BuilderError unless they are pred, signed, unsigned, floating-point or complex.
@@ -194,7 +194,7 @@ class BinaryMethods(Emitter):
         return self._binary(_SHIFT_LEFT, lhs, rhs, broadcast_dimensions)
 
     def shift_right_arithmetic(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """lhs shifted right by rhs bits, filled with copies of its top bit; these fill all bits if rhs is at least the width of the type.
+        """lhs shifted right by rhs bits, filled with copies of its top bit; if rhs is at least the width of the type, all bits are such copies.
 
         The operands are broadcast.
         Raises BuilderError unless they are signed or unsigned.

@@ -196,7 +196,7 @@ class DirectMethods(Emitter):
         return self._emit(_REPLICA_ID, ())
 
     def top_k(self, operand: Operand, k: int, largest: bool = True) -> Op:
-        """Returns the k largest (or smallest) elements along the last dimension and their indices.
+        """Returns the k largest (or smallest) elements along the last dimension, and their indices.
 
         Raises BuilderError if the arguments do not fit.
 

@@ -35,7 +35,7 @@ class InternalMethods(Emitter):
     """Operations that compilers write; they are not meant for users."""
 
     def add_dependency(self, operand: Operand, token: Operand) -> Op:
-        """Returns the operand as soon as the token is ready.
+        """Returns the operand once the token is ready.
 
         Raises BuilderError if the arguments do not fit.
 
@@ -226,7 +226,7 @@ class InternalMethods(Emitter):
         return self._emit(_COPY_DONE, (self._operand(operand, "operand"),))
 
     def copy_start(self, operand: Operand, shape: ShapeLike, cross_program_prefetch_index: int | None = None) -> Op:
-        """Starts to copy the operand, usually to another memory space.
+        """Starts copying the operand, usually to another memory space.
 
         Raises BuilderError if the arguments do not fit.
 

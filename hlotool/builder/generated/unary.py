@@ -31,7 +31,7 @@ class UnaryMethods(Emitter):
     """Elementwise operations with one operand."""
 
     def abs(self, operand: Operand) -> Op:
-        """Absolute value; the magnitude of a complex number. The smallest integer is unchanged.
+        """Absolute value; for complex numbers, the magnitude. The smallest signed integer is unchanged.
 
         Raises BuilderError unless `operand` is signed, floating-point or complex.
 
@@ -163,7 +163,7 @@ class UnaryMethods(Emitter):
         return self._emit(_ROUND_NEAREST_EVEN, (self._operand(operand, "operand"),))
 
     def sign(self, operand: Operand) -> Op:
-        """-1, 0 or 1; x / |x| for complex numbers. Keeps NaN and the sign of zero.
+        """Sign: -1, 0 or 1; for complex numbers, x / |x|. NaN and signed zeros are unchanged.
 
         Raises BuilderError unless `operand` is signed, floating-point or complex.
 

@@ -78,7 +78,7 @@ class InstructionCode:
             if built is not None:
                 layout = () if built.shape == x.shape else ((".with_layout", (self._writer.code(x.shape.text),)),)
                 return _Form((f".{call.method}", self._arguments(call)), layout, self._annotations(x, built))
-        raise HlotoolError(f"builders cannot create '{x.name}': no call builds a '{x.op.name}' with the result {x.shape.text}")
+        raise HlotoolError(f"builders cannot create '{x.name}' (opcode '{x.op.name}', result {x.shape.text})")
 
     def _arguments(self, call: Call) -> tuple[str, ...]:
         return tuple([f"{name}={self._writer.code(value)}" if name else self._writer.code(value) for name, value in call.arguments])

@@ -104,7 +104,7 @@ def _forward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Valu
     bias = others.pop(0) if has_bias else None
     lengths = others if attention.has_lengths else []
     extra = len(others) - len(lengths)
-    require(not extra, call, f"has {count(extra, 'operand')} more than its settings call for")
+    require(not extra, call, f"has {count(extra, 'operand')} that its settings do not call for")
     scores = attention.weights(_rows(q, first, "lhs", contracts_positions=False), _rows(k, first, "rhs", contracts_positions=False), bias, lengths)
     greatest = _maximum(scores)
     exponentials = np.exp(scores - greatest)

@@ -108,7 +108,7 @@ def _finish(product: Array, others: list[Array], settings: Mapping[str, Any], ca
     if "BIAS" in words:
         require(bool(others), call, f"requires a bias for its epilogue '{epilogue}'")
         product = product + others.pop(0).astype(product.dtype)
-    require(not others, call, f"has {count(len(others), 'operand')} more than its settings call for")
+    require(not others, call, f"has {count(len(others), 'operand')} that its settings do not call for")
     output, *more = results_of(call)
     extra = []
     if "AUX" in words:

@@ -102,7 +102,7 @@ def next_iteration(iterations: int, options: RunOptions) -> int:
             "R005",
             "opcode",
             f"the loop did not end after {iterations} iteration{'s' if iterations != 1 else ''}",
-            "increase max_iterations if the loop should continue",
+            "if the loop should continue, raise the limit with --max-iterations, or RunOptions(max_iterations=...)",
         )
     return iterations + 1
 

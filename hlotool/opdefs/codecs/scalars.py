@@ -8,7 +8,6 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.codecs.base import WriteStyle, builds, codec
-from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import Shape, join_elements
 from hlotool.shapes.strings import quote, unquote
 
@@ -207,7 +206,7 @@ def _to_int32(value: int) -> int:
 def _pairs(value: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
     for pair in value:
         if len(pair) != 2:
-            raise Violation("S017", "", f"expected pairs {{source,target}}, found a list of {count(len(pair), 'number')}")
+            raise Violation("S017", "", f"expected pairs {{source,target}}, found {{{','.join(map(str, pair))}}}")
     return value
 
 

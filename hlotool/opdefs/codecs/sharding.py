@@ -268,7 +268,8 @@ def build_mesh(mesh: Mesh, written: WrittenDevices | None) -> Mesh:
     if len(devices) != mesh.size:
         raise Violation("P039", written.at, f"{mesh.to_text()} has {count(mesh.size, 'device')}, but device_ids lists {len(devices)}")
     if sorted(devices) != list(range(len(devices))):
-        raise Violation("P039", written.at, f"device_ids must list each number from 0 to {len(devices) - 1} once")
+        numbers = f"each number from 0 to {len(devices) - 1} once" if len(devices) > 1 else "only the number 0"
+        raise Violation("P039", written.at, f"device_ids must list {numbers}")
     if devices == tuple(range(len(devices))):
         raise Violation("P039", written.at, "device_ids lists the devices in the default order", "leave out device_ids")
     return replace(mesh, devices=devices)

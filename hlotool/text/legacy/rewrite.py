@@ -44,14 +44,14 @@ class OldSpelling(NamedTuple):
 
     @property
     def message(self) -> str:
-        return f"XLA wrote {self.old} until {self.until}; today it is {self.today}"
+        return f"old spelling, used until {self.until}: {self.old}; now: {self.today}"
 
 
 def old_spellings(text: str) -> list[OldSpelling]:
     """Returns the old spellings in `text`, in order.
 
     >>> [found.message for found in old_spellings("r = pred[] less-than(a, b)")]
-    ['XLA wrote less-than(a, b) until 2019; today it is compare(a, b), direction=LT']
+    ['old spelling, used until 2019: less-than(a, b); now: compare(a, b), direction=LT']
     """
     both = Text(text)
     spellings = _drop_covered([spelling for statement in both.statements for spelling in _find_in_instruction(both, statement)])

@@ -64,6 +64,18 @@ _TERMINALS = {
     "may-alias or must-alias": "ALIAS_KIND",
     "a dimension level": "DIM_LEVEL",
 }
+# The texts of terminals that match several keys or words, or have another name.
+_SPELLINGS = {
+    "KEY_OF_SHARDING_METADATA": "metadata=",
+    "KEY_OF_LOCATION": "file_name_id= function_name_id= line= end_line= column= end_column=",
+    "KEY_OF_FRAME": "file_location_id= parent_frame_id=",
+    "KEY_OF_DOMAIN": "entry= exit=",
+    "KEY_OF_BOUND": "atol= rtol= ulps=",
+    "KEY_OF_SIDE": "lhs= rhs=",
+    "KEY_OF_SPARSITY_INT": "dimension= stride= idx=",
+    "REDUCTION": "sum max min",
+    "TRANSPOSED": "T",
+}
 # The description of each terminal.
 _WORDS = {terminal: word for word, terminals in _TERMINALS.items() for terminal in terminals.split()}
 _FIELDS = {
@@ -90,18 +102,20 @@ _OPENED_WORD = re.compile(r"(?P<before>[\])}=][ \t]+)?(?<![A-Za-z0-9_.\-%])(?P<w
 _PUNCTUATION = frozenset("{}()[],:=#%\"'/")
 
 
-def _terminal_word(terminal: str) -> str | None:
+def _terminal_words(terminal: str) -> list[str]:
     if terminal in _WORDS:
-        return _WORDS[terminal]
+        return [_WORDS[terminal]]
+    if terminal in _SPELLINGS:
+        return [f"'{text}'" for text in _SPELLINGS[terminal].split()]
     if terminal.startswith(("FAST_", "WHITESPACE", "COMMENT")):
-        return None
+        return []
     if terminal.startswith("KEY_OF_"):
-        return f"a {terminal.removeprefix('KEY_OF_').lower().replace('_', ' ')} field"
+        return [f"'{terminal.removeprefix('KEY_OF_').lower()}='"]
     if terminal.startswith("KEY_"):
-        return "an attribute"
+        return ["an attribute"]
     if terminal.startswith("LAYOUT_"):
-        return "a layout suffix"
-    return f"'{terminal.lower()}'"
+        return ["a layout suffix"]
+    return [f"'{terminal.lower()}'"]
 
 
 class SyntaxMistake(NamedTuple):
@@ -145,7 +159,7 @@ def _describe(text: str, position: int, accepts: frozenset[str]) -> tuple[str, s
         return "S001", "the text is empty", "a module begins with HloModule, or with a computation"
     match = _WORD.match(text, position)
     seen = match[0] if match else ""
-    words = sorted({word for terminal in accepts if (word := _terminal_word(terminal)) is not None}, key=lambda w: (w.startswith("'"), w))
+    words = sorted({word for terminal in accepts for word in _terminal_words(terminal)}, key=lambda w: (w.startswith("'"), w))
     if len(words) > 6:
         words = [*words[:6], "..."]
     shown = f"'{seen[:60]}'" if seen else "the end of the text"

@@ -55,10 +55,10 @@ def _whole_text_hint(source: Source, error: Diagnostic) -> str | None:
     locations = ", ".join(_lines(source, excerpt) for excerpt in found[:3]) + (", ..." if len(found) > 3 else "")
     if not begins:
         modules = "a module" if len(found) == 1 else f"{len(found)} modules"
-        return f"the text holds {modules} inside other text ({locations}); {_EXTRACT}"
+        return f"the text contains {modules} inside other text ({locations}); {_EXTRACT}"
     if len(found) == 1:
         return f"a module is on {locations}; if the rest does not belong to it, {_EXTRACT}"
-    return f"the text holds {len(found)} modules ({locations}); separate them with `// -----` lines, or {_EXTRACT}"
+    return f"the text contains {len(found)} modules ({locations}); separate them with `// -----` lines, or {_EXTRACT}"
 
 
 def _is_in_first_module(text: str, offset: int) -> bool:

@@ -32,7 +32,9 @@ class PrintOptions:
     print_result_shape: bool = option(True, "Print result shapes.")
     print_operand_shape: bool = option(False, "Print the shapes of operands.")
     print_operand_names: bool = option(True, "Print the names of operands.")
-    print_operand_index_annotation_interval: int = option(5, "Number every Nth operand with /*index=N*/; 0 turns the numbers off.", "count")
+    print_operand_index_annotation_interval: int = option(
+        5, "Mark every Nth operand with its number, as in /*index=5*/; 0 turns the marks off.", "count"
+    )
     print_ids: bool = option(True, "Print the names of the module and computations, and the suffixes of instruction names.")
     print_program_shape: bool = option(True, "Print the signatures of computations.")
     print_percent: bool = option(True, "Print % before names.")

@@ -146,7 +146,9 @@ def _read(stream: Readable, name: str, max_bytes: int) -> bytes:
         if b"\0" in chunk:
             raise InputError(f"cannot read '{name}': {_nul_reason(data.getvalue()[:4] or chunk[:4])}")
         if data.tell() + len(chunk) > max_bytes:
-            raise InputError(f"cannot read '{name}': more than {max_bytes:,} bytes of text, which is the limit")
+            raise InputError(
+                f"cannot read '{name}': it has more than {max_bytes:,} bytes of text; on the command line, --max-input-size raises the limit"
+            )
         data.write(chunk)
     return data.getvalue()
 

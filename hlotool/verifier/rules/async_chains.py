@@ -65,7 +65,9 @@ def _trace_back(facts: Facts, forked: set[Instruction]) -> Iterator[Finding]:
         source = producer(x.operands[0], facts.loops)
         if source is None:
             opcode, first = written_opcode(x, facts.module), x.operands[0]
-            message = f"the operand of '{opcode}' must come from an async-start or async-update, but '{first.name}' is '{first.op.name}'"
+            message = (
+                f"the operand of '{opcode}' must come from an async-start or async-update, but '{first.name}' is the result of '{first.op.name}'"
+            )
             yield Finding("A003", computation, x, "opcode", message)
             continue
         chain = [x]

@@ -40,7 +40,7 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
                 computation,
                 x,
                 "operands",
-                f"{what} takes {count(needed, 'operand')}, but only {bound} {'is' if bound == 1 else 'are'} passed before it ends",
+                f"{what} takes {count(needed, 'operand')}, but its start and updates pass only {bound}",
             )
     checked: set[Computation] = set()
     for computation, x in facts.instructions_of("async-start"):

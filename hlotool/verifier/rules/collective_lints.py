@@ -87,7 +87,7 @@ def sliced_collectives(facts: Facts) -> Iterator[Finding]:
         if not users or x is computation.root or not all(_takes_shard(user, x) for user in users):
             continue
         if x.op.name == "all-reduce" and len(users) == 1:
-            message = f"only a shard of '{x.name}' is used: a reduce-scatter moves a fraction of the bytes"
+            message = f"only a shard of '{x.name}' is used: a reduce-scatter would move only a fraction of the bytes"
             yield Finding("W025", computation, x, "opcode", message)
         elif x.op.name == "all-gather" and all(user.shape.dimensions == x.operands[0].shape.dimensions for user in users):
             yield Finding("W026", computation, x, "opcode", f"the result of '{x.name}' is sliced back to shards")

@@ -8,6 +8,7 @@ from math import prod
 from hlotool.analysis.collectives import reduces
 from hlotool.analysis.simplify import binary_root
 from hlotool.ir.model import Instruction
+from hlotool.opdefs.inference import count
 from hlotool.opdefs.traits import RANDOM_STATE
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape
@@ -46,7 +47,7 @@ def element_types(facts: Facts) -> Iterator[Finding]:
                     numbers[code] = numbers.get(code, 0) + 1
         for code, x in first.items():
             message, hint = _MESSAGES[code]
-            more = f"; {numbers[code] - 1} more in '{computation.name}'" if numbers[code] > 1 else ""
+            more = f"; also in {count(numbers[code] - 1, 'other instruction')} of '{computation.name}'" if numbers[code] > 1 else ""
             yield Finding(code, computation, x, "shape", message + more, hint)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlotool.errors import Source
+from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import ProgramShape, Shape
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -62,10 +63,9 @@ def many_parameters(facts: Facts) -> Iterator[Finding]:
     entry = facts.module.entry
     parameters = entry.parameters
     if len(parameters) > facts.modes.entry_parameter_limit:
-        yield Finding(
-            "W055", entry, None, max(0, entry.start), f"the program has {len(parameters)} parameters, more than {facts.modes.entry_parameter_limit}"
-        )
+        message = f"the program has {count(len(parameters), 'parameter')}, more than {facts.modes.entry_parameter_limit}"
+        yield Finding("W055", entry, None, max(0, entry.start), message)
     for x in parameters:
         leaves = sum(1 for _ in x.shape.leaves()) if x.shape.is_tuple else 0
         if leaves > facts.modes.entry_parameter_limit:
-            yield Finding("W055", entry, x, "shape", f"the parameter has {leaves} arrays, more than {facts.modes.entry_parameter_limit}")
+            yield Finding("W055", entry, x, "shape", f"the parameter has {count(leaves, 'array')}, more than {facts.modes.entry_parameter_limit}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hlotool.opdefs.inference import count
 from hlotool.opdefs.traits import ELEMENTWISE
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -36,7 +37,8 @@ def fusions(facts: Facts) -> Iterator[Finding]:
                     yield Finding("W041", computation, x, "opcode", message)
     for computation, x in fused:
         if len(x.operands) > facts.modes.fusion_operand_limit:
-            yield Finding("W042", computation, x, "opcode", f"fusion has {len(x.operands)} operands, more than {facts.modes.fusion_operand_limit}")
+            message = f"fusion has {count(len(x.operands), 'operand')}, more than {facts.modes.fusion_operand_limit}"
+            yield Finding("W042", computation, x, "opcode", message)
 
 
 @module_rule("W044", stage="lint")

@@ -30,12 +30,15 @@ def peak_memory(facts: Facts) -> Iterator[Finding]:
     peak = peak_of(facts.module)
     if peak.bytes <= budget:
         return
-    guess = "" if facts.module.is_scheduled else "in textual order, since the module has no schedule, "
-    message = f"{guess}the peak of {format_bytes(peak.bytes)} at '{peak.at.name}' exceeds the memory_budget of {format_bytes(budget)}"
+    message = f"the peak of {format_bytes(peak.bytes)} at '{peak.at.name}' exceeds the memory_budget of {format_bytes(budget)}"
     notes = [_note(buffer) for buffer in peak.live[:_SHOWN]]
     if peak.saved:
         notes.append(f"input_output_alias saves {format_bytes(peak.saved)}")
-    yield Finding("A035", facts.module.entry, peak.at, "name", message, "compute the largest buffers later, or recompute them", notes=tuple(notes))
+    if not facts.module.is_scheduled:
+        notes.append("estimated in textual order, since the module has no schedule")
+    yield Finding(
+        "A035", facts.module.entry, peak.at, "name", message, "compute the largest of these values later, or recompute it", notes=tuple(notes)
+    )
 
 
 def _note(buffer: LiveBuffer) -> str:

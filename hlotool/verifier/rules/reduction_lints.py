@@ -24,7 +24,7 @@ def reductions(facts: Facts) -> Iterator[Finding]:
         copies = prod(source.shape.dimensions[k] for k in reduced)
         if copies == 1:
             what = "no dimension" if not reduced else "a dimension of size 1" if len(reduced) == 1 else "dimensions of size 1"
-            yield Finding("W038", computation, x, "dimensions", f"reduces {what}, so a reshape does the same")
+            yield Finding("W038", computation, x, "dimensions", f"'reduce' over {what} is a reshape")
         elif source.op.name == "broadcast" and len(x.operands) == 2 and not set(reduced) & set(source.attributes.get("dimensions", ())):
             root = binary_root(x.attributes["to_apply"])
             what = {"add": "sum", "multiply": "product"}.get(root.op.name, root.op.name) if root is not None else "reduction"

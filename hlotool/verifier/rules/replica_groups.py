@@ -63,7 +63,7 @@ def _iota_fault(groups: ReplicaGroups) -> tuple[str, str] | None:
         return "P030", f"the transposition of {tile.text} is not a permutation of its dimensions"
     if tile.size == tile.device_count:
         return None
-    return "P030", f"the groups have {'*'.join(map(str, tile.dimensions))} = {tile.size} members, but the iota has {tile.device_count} ids"
+    return "P030", f"the groups need {'*'.join(map(str, tile.dimensions))} = {count(tile.size, 'id')}, but the iota has {tile.device_count}"
 
 
 def _first_fault(groups: ReplicaGroups, may_leave_out: bool) -> tuple[str, str] | None:

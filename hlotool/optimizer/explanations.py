@@ -75,7 +75,7 @@ def explain_pass(name: str) -> PassExplanation | None:
         return None
     levels = tuple(f"-O{level}" for level, names in PIPELINES.items() if name in names)
     rules = () if name in PASSES else tuple(entry.name for entry in all_rules().values() if entry.topic == name)
-    doc = _topic_doc(name) if rules else getdoc(getattr(pass_of(name), "load", lambda: pass_of(name))()) or ""
+    doc = _topic_doc(name) if rules else getdoc(getattr(pass_of(name), "resolve", lambda: pass_of(name))()) or ""
     return PassExplanation(name, pass_summary(name), " ".join(doc.partition("\n")[2].split()), levels, rules)
 
 

@@ -58,12 +58,12 @@ class _LatePass:
         self.module = f"hlotool.optimizer.{module}"
         self.function = function
 
-    def load(self) -> Pass:
+    def resolve(self) -> Pass:
         run: Pass = getattr(import_module(self.module), self.function)
         return run
 
     def __call__(self, context: Context) -> bool:
-        return self.load()(context)
+        return self.resolve()(context)
 
 
 PASSES: dict[str, Pass] = {name: _LatePass(*location) for name, location in BUILT_IN.items()}
@@ -123,7 +123,7 @@ def pass_summary(name: str) -> str:
     """
     run = PASSES.get(name)
     if run is not None:
-        doc = getdoc(run.load() if isinstance(run, _LatePass) else run)
+        doc = getdoc(run.resolve() if isinstance(run, _LatePass) else run)
     else:
         doc = sys.modules[next(entry.rewrite.__module__ for entry in all_rules().values() if entry.topic == name)].__doc__
     return (doc or "").strip().partition("\n")[0]

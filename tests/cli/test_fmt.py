@@ -526,8 +526,8 @@ def test_a_bad_width(cli, messy, value):
 @pytest.mark.parametrize(("right", "wrong"), [(" // in", ""), ("f32[2] parameter", "f32[3] parameter"), ("negate(a)", "negate(a), x=1")])
 @pytest.mark.parametrize("arguments", [(), ("--check",), ("--diff",), ("--stdout",)])
 def test_a_wrong_formatter_writes_nothing(monkeypatch, cli, messy, neat, right, wrong, arguments):
-    honest = formatter._formatted
-    monkeypatch.setattr(formatter, "_formatted", lambda *rest: honest(*rest).replace(right, wrong))
+    honest = formatter._format
+    monkeypatch.setattr(formatter, "_format", lambda *rest: honest(*rest).replace(right, wrong))
     result = cli("fmt", *arguments, messy)
     assert (result.exit_code, result.stdout) == (3, "")
     assert "The text is left unchanged. This is a bug in hlotool" in result.stderr
@@ -539,14 +539,14 @@ def test_a_wrong_formatter_writes_nothing(monkeypatch, cli, messy, neat, right, 
 def test_a_formatter_that_raises(monkeypatch, cli, messy, tmp_path, error, code, words):
     second = tmp_path / "second.hlo"
     second.write_text(MESSY)
-    honest, failures = formatter._formatted, [error]
+    honest, failures = formatter._format, [error]
 
     def fail(*arguments):
         if failures:
             raise failures.pop()
         return honest(*arguments)
 
-    monkeypatch.setattr(formatter, "_formatted", fail)
+    monkeypatch.setattr(formatter, "_format", fail)
     result = cli("fmt", messy, second)
     assert result.exit_code == code
     assert words in result.stderr

@@ -40,7 +40,7 @@ def patch_block_sizes(patch: pytest.MonkeyPatch, random: Random) -> None:
     patch.setattr(array_reductions, "_SMALL", 0)
     patch.setattr(array_reductions, "_PARTIAL", random.choice((2, 8, 64)))
     patch.setattr(array_reductions, "_WIDE_ROW", random.choice((16, 2048)))
-    patch.setattr(pooling, "_LONG_ROW", random.choice((1, 256)))
+    patch.setattr(pooling, "_LONG_ROW", random.choice((2, 256)))
 
 
 # ---- reductions of dimensions -----------------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ WRONG = {
 def test_wrong_results_are_rejected(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     right, wrong = WRONG[what]
     assert TEXT.count(right) == 1
-    original_formatter = formatter._formatted
+    original_formatter = formatter._format
 
     def broken(text: str, *rest: object) -> str:
         # The result is wrong only in the first run, so a second run does not reveal the error.
@@ -188,7 +188,7 @@ def test_wrong_results_are_rejected(monkeypatch: pytest.MonkeyPatch, what: str) 
         return after.replace(right, wrong) if text == MESSY else after
 
     assert format_text(MESSY) == TEXT
-    monkeypatch.setattr(formatter, "_formatted", broken)
+    monkeypatch.setattr(formatter, "_format", broken)
     with pytest.raises(InternalError, match="The text is left unchanged"):
         format_text(MESSY)
 
@@ -199,15 +199,15 @@ MESSY = TEXT.replace("add(b, d)", "add( b,d )")
 @pytest.mark.parametrize("what", [what for what in WRONG if what not in ("the root", "the entry", "formatting again changes it")])
 def test_repeated_wrong_results_are_rejected(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     right, wrong = WRONG[what]
-    original_formatter = formatter._formatted
-    monkeypatch.setattr(formatter, "_formatted", lambda *arguments: original_formatter(*arguments).replace(right, wrong))
+    original_formatter = formatter._format
+    monkeypatch.setattr(formatter, "_format", lambda *arguments: original_formatter(*arguments).replace(right, wrong))
     with pytest.raises(InternalError):
         format_text(MESSY)
 
 
 def test_joined_modules_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    original_formatter = formatter._formatted
-    monkeypatch.setattr(formatter, "_formatted", lambda *arguments: original_formatter(*arguments) + "// -----\n")
+    original_formatter = formatter._format
+    monkeypatch.setattr(formatter, "_format", lambda *arguments: original_formatter(*arguments) + "// -----\n")
     with pytest.raises(InternalError):
         format_text(TEXT + "// -----\n" + TEXT)
 
@@ -220,7 +220,7 @@ def test_lost_tokens_are_rejected(monkeypatch: pytest.MonkeyPatch, seed: int) ->
     assert isinstance(parsed, Module)
     after = format_text(mangled(text, random, comments=0.02).text)
     spans = tokens_of(after).spans
-    original_formatter = formatter._formatted
+    original_formatter = formatter._format
     rejected = 0
     for _ in range(10):
         start, end = random.choice(spans)
@@ -228,10 +228,10 @@ def test_lost_tokens_are_rejected(monkeypatch: pytest.MonkeyPatch, seed: int) ->
         if after[start:end] in (",", "ROOT") or after[start] == "%":
             continue
         broken = after[:start] + after[end:]
-        monkeypatch.setattr(formatter, "_formatted", lambda *arguments, broken=broken: broken)
+        monkeypatch.setattr(formatter, "_format", lambda *arguments, broken=broken: broken)
         with pytest.raises(InternalError):
             format_text(after + "\n\n\n")
         rejected += 1
-    monkeypatch.setattr(formatter, "_formatted", original_formatter)
+    monkeypatch.setattr(formatter, "_format", original_formatter)
     assert rejected
     assert equivalence.comment_counts(after)

@@ -196,7 +196,7 @@ def same(text: str, name: str) -> str | None:
 
 def numbers(text: str, *names: str) -> list[int]:
     module = parse(text)
-    by_name = {x.name: number for x, number in value_numbers(module.entry, ComputationClasses(module).frozen).items()}
+    by_name = {x.name: number for x, number in value_numbers(module.entry, ComputationClasses(module).freeze).items()}
     return [by_name[name] for name in names]
 
 

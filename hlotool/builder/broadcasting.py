@@ -160,8 +160,9 @@ def broadcast_in_dimensions(operand: Shape, out_dim_size: Sequence[int], broadca
         if k and position <= broadcast_dimensions[k - 1]:
             raise Violation("T019", "broadcast_dimensions", f"broadcast dimensions must be strictly increasing, got {list(broadcast_dimensions)}")
         if sizes[k][0] not in (1, new[position][0]):
-            expected = f"1 or {new[position][0]}, the size of dimension {position} of the result"
-            message = f"dimension {k} of {operand.text_without_layout} must have size {expected}"
+            target = new[position][0]
+            expected = f"{target}, the size" if target == 1 else f"1 or {target}, the size"
+            message = f"dimension {k} of {operand.text_without_layout} must have size {expected} of dimension {position} of the result"
             raise Violation("T017", "broadcast_dimensions", message)
         new[position] = (new[position][0], sizes[k][1] and sizes[k][0] == new[position][0])
     if any(size < 0 for size, _ in new):

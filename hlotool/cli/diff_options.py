@@ -69,7 +69,7 @@ class FolderChoice(NamedTuple):
                 f"--output-format {output_format} applies to two modules; for folders and passes, use one of {', '.join(_FORMATS)}"
             )
         if options["semantic"]:
-            raise click.UsageError("--semantic runs two modules; it cannot be used for folders and passes")
+            raise click.UsageError("--semantic runs two modules; it cannot be used with folders or --passes")
         if self.details and (options["stat"] or options["name_only"]):
             raise click.UsageError(f"--details shows differences, and {'--stat' if options['stat'] else '--name-only'} does not; use one of the two")
 

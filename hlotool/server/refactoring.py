@@ -53,7 +53,7 @@ def inline(module: ModuleText, x: Instruction) -> list[Edit]:
         if rewriter.module.is_scheduled:
             raise EditError(f"'{x.name}' cannot be inlined: the module is scheduled, and inlining would change the order of its instructions")
         if not has_no_other_attributes(call) or not can_replace_caller(rewriter, call, body):
-            raise EditError(f"'{x.name}' cannot be inlined: it has attributes that the instructions of '{body.name}' cannot take over")
+            raise EditError(f"'{x.name}' cannot be inlined: its attributes cannot be moved to the instructions of '{body.name}'")
         replace_caller(rewriter, call, body, copy_body(rewriter, body, call.operands, call))
 
     return _edits(module, change)

@@ -63,7 +63,7 @@ def build_array_shape(children: list[Any]) -> Shape:
     if element_type in _TOKEN_TYPES:
         # XLA aborts on a token or an opaque value with dimensions.
         if sizes:
-            raise Violation("S017", element_type.start_pos, f"{element_type} has no dimensions")
+            raise Violation("S017", element_type.start_pos, f"{element_type} cannot have dimensions", f"write {element_type}[]")
         return Shape(str(element_type))
     return array_shape(str(element_type), sizes, dynamic, layout.value if layout is not None else None)
 

@@ -271,7 +271,7 @@ def build_mesh(mesh: Mesh, written: WrittenDevices | None) -> Mesh:
         numbers = f"each number from 0 to {len(devices) - 1} once" if len(devices) > 1 else "only the number 0"
         raise Violation("P039", written.at, f"device_ids must list {numbers}")
     if devices == tuple(range(len(devices))):
-        raise Violation("P039", written.at, "device_ids lists the devices in the default order", "leave out device_ids")
+        raise Violation("P039", written.at, "device_ids is redundant: it lists the devices in the default order", "leave out device_ids")
     return replace(mesh, devices=devices)
 
 

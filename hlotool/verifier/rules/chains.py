@@ -101,7 +101,8 @@ def elements_of_tuples(facts: Facts) -> Iterator[Finding]:
     for computation, x in facts.instructions_of("get-tuple-element"):
         before = x.operands[0]
         if before.op.name == "tuple":
-            yield Finding("W020", computation, x, "opcode", f"this element is '{before.operands[x.attributes['index']].name}'")
+            name = before.operands[x.attributes["index"]].name
+            yield Finding("W020", computation, x, "opcode", f"get-tuple-element of a tuple: the result is '{name}'", hint=f"use '{name}' directly")
 
 
 @module_rule("W043", stage="lint")

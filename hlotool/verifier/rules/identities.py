@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.simplify import constant_value, same_value, value_of_itself
+from hlotool.analysis.simplify import constant_value, identity_of, same_value, value_of_itself
 from hlotool.analysis.sizes import elements_of
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.algebra import NO_ALGEBRA, Number
 from hlotool.opdefs.base import OpDef
-from hlotool.opdefs.traits import FOLDABLE, IDEMPOTENT, INVOLUTION
+from hlotool.opdefs.traits import COMMUTATIVE, FOLDABLE, IDEMPOTENT, INVOLUTION
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -49,10 +49,12 @@ def _identity(x: Instruction, row: ElementType) -> str | None:
         return f"{opcode} of '{first.name}' with itself: the result is {_number_text(number, row)}" if number is not None else None
     if first is second:
         return f"{opcode} of '{first.name}' with itself: the result is '{source.name}'"
-    # If the constant absorbs the other operand, the constant is the result.
     value = constant_value(second if source is first else first)
-    if value is None:
+    if value is None or value != identity_of(x.op, row):
+        # The constant absorbs the other operand, so it is the result.
         value = constant_value(source)
+        if source is first and COMMUTATIVE not in x.op.traits:
+            return f"{opcode} of {_number_text(value, row)}: the result is '{source.name}'"
     return f"{_PHRASES.get(opcode, f'{opcode} with')} {_number_text(value, row)}: the result is '{source.name}'"
 
 

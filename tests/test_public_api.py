@@ -10,6 +10,8 @@ import pytest
 
 import hlotool
 from hlotool.dev import api
+from hlotool.errors import Source
+from hlotool.opdefs.base import OpDef
 
 HERE = Path(__file__).parent
 TYPES = (
@@ -43,6 +45,12 @@ def test_an_api_change_requires_a_changelog_entry(tmp_path, monkeypatch):
 def test_every_public_type_can_be_imported(name):
     assert isinstance(getattr(hlotool, name), type)
     assert name in hlotool.__all__
+
+
+@pytest.mark.parametrize("cls", [OpDef, Source])
+def test_attributes_of_public_types_are_annotated(cls):
+    """Type checkers may infer different types for attributes without annotations."""
+    assert set(cls.__annotations__) == set(cls.__slots__)
 
 
 def test_old_names_warn_and_work():
@@ -79,6 +87,20 @@ def test_strings_that_are_not_shapes(text):
     with pytest.raises(hlotool.ParseError, match="is not a shape") as raised:
         hlotool.shape(text)
     assert "write a shape such as" in raised.value.diagnostics[0].hint
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("bfloat16[2,3]", "did you mean 'bf16'?"),
+        ("(s32[], float32[2])", "did you mean 'f32'?"),
+        ("F32[2]", "element types are lower case: f32"),
+    ],
+)
+def test_a_misspelled_element_type_has_a_suggestion(text, hint):
+    with pytest.raises(hlotool.ParseError, match="is not a shape") as raised:
+        hlotool.shape(text)
+    assert raised.value.diagnostics[0].hint == hint
 
 
 def test_shapes_are_not_created_from_other_objects():

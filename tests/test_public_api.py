@@ -11,6 +11,7 @@ import pytest
 import hlotool
 from hlotool.dev import api
 from hlotool.errors import Source
+from hlotool.graph.options import COLORINGS, EXPANSIONS, FORMATS
 from hlotool.opdefs.base import OpDef
 
 HERE = Path(__file__).parent
@@ -62,6 +63,11 @@ def test_old_names_warn_and_work():
 def test_importing_the_package_imports_nothing_else():
     code = "import sys, hlotool; print(sorted(name for name in sys.modules if name.startswith(('hlotool.', 'numpy', 'lark'))))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(("described", "names"), [(hlotool.to_graph, FORMATS), (hlotool.GraphOptions, COLORINGS), (hlotool.GraphOptions, EXPANSIONS)])
+def test_help_lists_the_values_of_options_of_pictures(described, names):
+    assert all(f'"{name}"' in described.__doc__ for name in names)
 
 
 # ---- shapes as text ---------------------------------------------------------------------------

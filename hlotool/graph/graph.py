@@ -39,8 +39,8 @@ def to_graph(module: Module, format: str = "html", options: GraphOptions | None 
 
     The formats are "html", "svg", "png", "dot" and "mermaid". The format "html" is a single HTML
     file that loads no other files. The formats "svg", "png" and "html" require the `graph` extra
-    (`hlotool[graph]`). Raises GraphError for names that do not exist, for conflicting options, if the
-    picture is too large for the format, and if a library is missing.
+    (`hlotool[graph]`). Raises GraphError for names that do not exist, for conflicting options, if
+    the picture is too large for the format, and if a library is missing.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[2] parameter(0) ROOT negate.1 = f32[2] negate(p) }")

@@ -126,11 +126,11 @@ _IMPORT_LOCK = RLock()
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604
 
 
-def __getattr__(name: str) -> Any:
+def _public_value(name: str) -> Any:
     if name in _DEPRECATED:
         new = _DEPRECATED[name]
         warnings.warn(f"hlotool.{name} is deprecated; use hlotool.{new}", DeprecationWarning, stacklevel=2)
-        return __getattr__(new)
+        return _public_value(new)
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'hlotool' has no attribute {name!r}")
@@ -144,6 +144,11 @@ def __getattr__(name: str) -> Any:
             import_module(_HOMES["to_text"])
     globals()[name] = value
     return value
+
+
+if not TYPE_CHECKING:
+    # Type checkers must not see this function, or they would accept misspelled names.
+    __getattr__ = _public_value
 
 
 def __dir__() -> list[str]:

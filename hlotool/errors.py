@@ -43,11 +43,16 @@ class Source:
 
     __slots__ = ("_starts", "filename", "first_line", "text")
 
+    text: str
+    filename: str
+    first_line: int
+    _starts: list[int] | None
+
     def __init__(self, text: str, filename: str = "<string>", first_line: int = 1) -> None:
         self.text = text
         self.filename = filename
         self.first_line = first_line
-        self._starts: list[int] | None = None
+        self._starts = None
 
     def _line_starts(self) -> list[int]:
         if self._starts is None:

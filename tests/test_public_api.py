@@ -10,6 +10,9 @@ import pytest
 
 import hlotool
 from hlotool.dev import api
+from hlotool.errors import Source
+from hlotool.graph.options import COLORINGS, EXPANSIONS, FORMATS
+from hlotool.opdefs.base import OpDef
 
 HERE = Path(__file__).parent
 TYPES = (
@@ -45,6 +48,12 @@ def test_every_public_type_can_be_imported(name):
     assert name in hlotool.__all__
 
 
+@pytest.mark.parametrize("cls", [OpDef, Source])
+def test_attributes_of_public_types_are_annotated(cls):
+    """Type checkers may infer different types for attributes without annotations."""
+    assert set(cls.__annotations__) == set(cls.__slots__)
+
+
 def test_old_names_warn_and_work():
     with pytest.warns(DeprecationWarning, match=r"hlotool\.apply is deprecated; use hlotool\.apply_patch"):
         assert hlotool.apply is hlotool.apply_patch
@@ -54,6 +63,11 @@ def test_old_names_warn_and_work():
 def test_importing_the_package_imports_nothing_else():
     code = "import sys, hlotool; print(sorted(name for name in sys.modules if name.startswith(('hlotool.', 'numpy', 'lark'))))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(("described", "names"), [(hlotool.to_graph, FORMATS), (hlotool.GraphOptions, COLORINGS), (hlotool.GraphOptions, EXPANSIONS)])
+def test_help_lists_the_values_of_options_of_pictures(described, names):
+    assert all(f'"{name}"' in described.__doc__ for name in names)
 
 
 # ---- shapes as text ---------------------------------------------------------------------------
@@ -79,6 +93,20 @@ def test_strings_that_are_not_shapes(text):
     with pytest.raises(hlotool.ParseError, match="is not a shape") as raised:
         hlotool.shape(text)
     assert "write a shape such as" in raised.value.diagnostics[0].hint
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("bfloat16[2,3]", "did you mean 'bf16'?"),
+        ("(s32[], float32[2])", "did you mean 'f32'?"),
+        ("F32[2]", "element types are lower case: f32"),
+    ],
+)
+def test_a_misspelled_element_type_has_a_suggestion(text, hint):
+    with pytest.raises(hlotool.ParseError, match="is not a shape") as raised:
+        hlotool.shape(text)
+    assert raised.value.diagnostics[0].hint == hint
 
 
 def test_shapes_are_not_created_from_other_objects():

@@ -81,3 +81,8 @@ def printed(text: str) -> str:
         return str(error)
     print(len(found), len(picture), hlotool.hash_module(module), hlotool.hash_computations(module), hlotool.canonical_text(module))
     return hlotool.to_text(module, hlotool.PrintOptions(print_metadata=False)) + hlotool.format_text(text, hlotool.FormatStyle(width=100))
+
+
+def misspelled() -> object:
+    # The comment is an error if a type checker accepts the name.
+    return hlotool.optimise  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import ClassVar
@@ -24,7 +25,8 @@ The picture is a self-contained HTML page. In a browser, you can pan, zoom and s
 computations and layers, and click an instruction to see its text, operands and users. A list shows
 the groups with the most bytes or operations. The other formats are not interactive: svg and png
 show as many open groups as fit, and dot and mermaid describe the picture for other programs. The
-suffix of the output determines the format: .html, .svg, .png, .dot (or .gv) or .mmd.
+suffix of the output determines the format: .html, .svg, .png, .dot (or .gv) or .mmd. html and png are not written to a
+terminal.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input.
 
@@ -50,6 +52,7 @@ html, svg and png require the `graph` extra: pip install 'hlotool[graph]'.
 """
 
 _SUFFIXES = {".html": "html", ".htm": "html", ".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid"}
+_NOT_FOR_TERMINALS = ("html", "png")
 
 
 class GraphCommand(HloCommand):
@@ -111,6 +114,8 @@ def command(
     check_outputs([output], [name])
     options = GraphOptions(computation, around, GraphOptions().depth if depth is None else depth, path, constants, color_by, expand, select)
     format_ = format_ or _format_of(output)
+    if format_ in _NOT_FOR_TERMINALS and output in (None, STDIN) and sys.stdout is not None and sys.stdout.isatty():
+        raise click.UsageError(f"the format {format_} cannot be shown in a terminal; write to a file with -o FILE, or redirect the output")
     outcome = Outcome()
     with outcome.file(name):
         read = read_module(name, outcome, form, color, stdin_filename, "a picture shows one module")

@@ -35,12 +35,12 @@ def to_graph(module: Module, format: Literal["png"], options: GraphOptions | Non
 @overload
 def to_graph(module: Module, format: str, options: GraphOptions | None = None) -> str | bytes: ...
 def to_graph(module: Module, format: str = "html", options: GraphOptions | None = None) -> str | bytes:  # noqa: A002
-    """Returns a picture of a module in one of FORMATS: bytes for "png", a string for the others.
+    """Returns a picture of a module: bytes for the format "png", a string for the other formats.
 
-    The format "html" is a single HTML file that loads no other files. The formats "svg", "png" and
-    "html" require the `graph` extra (`hlotool[graph]`). Raises GraphError for names that do not
-    exist, for conflicting options, if the picture is too large for the format, and if a library is
-    missing.
+    The formats are "html", "svg", "png", "dot" and "mermaid". The format "html" is a single HTML
+    file that loads no other files. The formats "svg", "png" and "html" require the `graph` extra
+    (`hlotool[graph]`). Raises GraphError for names that do not exist, for conflicting options, if
+    the picture is too large for the format, and if a library is missing.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[2] parameter(0) ROOT negate.1 = f32[2] negate(p) }")

@@ -45,8 +45,9 @@ class GraphOptions(Record):
     with everything on the paths from the first to the second. `select` is the name of an
     instruction to mark; an HTML picture is initially centered on it. Without `computation`, the
     names of instructions are looked up in all computations, starting with the entry.
-    `constants=False` leaves out constants. `color_by` is one of COLORINGS. `expand` is one of
-    EXPANSIONS; in an HTML picture, users can also open and close boxes themselves.
+    `constants=False` leaves out constants. `color_by` is "opcode", "bytes", "flops" or "source".
+    `expand` is "auto", "all" or "none"; in an HTML picture, users can also open and close boxes
+    themselves.
 
     >>> GraphOptions(around="dot.1", depth=1).color_by
     'opcode'

@@ -46,10 +46,11 @@ def evaluate(
 
     Pass one argument per parameter or, if some parameters are tuples, one argument per leaf. An
     argument is anything that NumPy converts to an array, or a nested tuple of such values. Floats
-    are converted to the parameter's float type, and integers to its integer type. Arrays in the
-    result have the exact element type (an ml_dtypes type for bf16 and similar types) and belong to
-    the caller. Tuples are returned as Python tuples. Raises EvaluationError, and no other
-    exception, for any module and any arguments.
+    are converted to the parameter's float type, and integers to its integer type. A float parameter
+    accepts integers if its type can represent each of them exactly. Arrays in the result have the
+    exact element type (an ml_dtypes type for bf16 and similar types) and belong to the caller.
+    Tuples are returned as Python tuples. Raises EvaluationError, and no other exception, for any
+    module and any arguments.
 
     `executor` is "reference", which calls one kernel per instruction; "plan", which compiles the
     module to Python code first; or "auto", which compiles if that is worthwhile. All executors
@@ -113,6 +114,7 @@ def compute(
         raise EvaluationError(diagnostics)
     if x.parameter_number is not None:
         raise failure(position, x, "R001", f"parameter '{x.name}' has no value before the computation is called")
+    values = _as_list(position, values, "operand values", "pass a list, even for one operand: compute(x, [value])")
     if len(values) != len(x.operands):
         raise failure(position, x, "R002", f"wrong number of operand values for '{x.name}': expected {len(x.operands)}, got {len(values)}")
     checked = _check_values(position, zip(x.operands, values, strict=True), x)
@@ -127,6 +129,7 @@ def _evaluate(
 ) -> list[Value]:
     if executor not in EXECUTORS:
         raise failure(module, None, "R002", f"there is no executor '{executor}'", f"use one of the executors {', '.join(EXECUTORS)}")
+    arguments = _as_list(module, arguments, "argument lists", "pass a list with the arguments of each device: evaluate_replicas(module, [[x], [x]])")
     count = len(arguments)
     if not count or num_partitions < 1 or count % num_partitions:
         raise failure(module, None, "R002", f"the number of argument lists, {count}, is not a positive multiple of num_partitions={num_partitions}")
@@ -186,6 +189,7 @@ def _check_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value, .
             f"the arguments must be a list in the order of the parameters, got an object of type {type(arguments).__name__}",
             PYTREE_HINT,
         )
+    arguments = _as_list(module, arguments, "arguments", "pass a list, even for one argument: evaluate(module, [argument])")
     arguments = _group_leaves(arguments, [p.shape for p in parameters])
     if len(arguments) != len(parameters):
         message = f"wrong number of arguments for '{module.entry.name}': expected {len(parameters)}, got {len(arguments)}"
@@ -193,6 +197,18 @@ def _check_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value, .
         hint = f"the parameter{'s are' if len(parameters) > 1 else ' is'} {names}" if parameters else None
         raise failure(module, None, "R002", message, PYTREE_HINT if any(isinstance(x, Mapping) for x in arguments) else hint)
     return _check_values(module, zip(parameters, arguments, strict=True))
+
+
+def _as_list(module: Module, arguments: Iterable[Any], noun: str, hint: str) -> Sequence[Any]:
+    """Returns a list of the arguments. Raises EvaluationError with the hint for a single value."""
+    if isinstance(arguments, list | tuple):
+        return arguments
+    try:
+        items = iter(arguments)
+    except TypeError:
+        message = f"the {noun} must be a list, got an object of type {type(arguments).__name__}"
+        raise failure(module, None, "R002", message, hint) from None
+    return list(items)
 
 
 def _check_values(module: Module, pairs: Iterable[tuple[Instruction, Any]], blamed: Instruction | None = None) -> tuple[Value, ...]:

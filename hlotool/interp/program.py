@@ -13,7 +13,7 @@ from hlotool.analysis.effects import has_effect, has_own_effect
 from hlotool.errors import Diagnostic, HlotoolError, Violation
 from hlotool.interp.batching import can_batch
 from hlotool.interp.binding import OPS, Binding
-from hlotool.interp.custom_calls.table import handler_of
+from hlotool.interp.custom_calls.table import handler_of, no_handler
 from hlotool.interp.failures import broken_rule, diagnostic_at, failure
 from hlotool.interp.kernels.base import Invoke
 from hlotool.interp.literal import literal_value
@@ -245,7 +245,6 @@ def runnable_instructions(options: RunOptions, *starts: Computation) -> Iterator
 
 
 _MISSING_HINT = "the opcode is not in hlotool's table"
-_TARGET_HINT = "name the function that computes it: --custom-call target=module:function, or RunOptions(custom_calls={target: function})"
 _ELIDED_HINT = (
     f"dump with XLA_FLAGS=--xla_dump_large_constants, or choose values with --elided {', '.join(ELIDED_FILLS[:-1])} or {ELIDED_FILLS[-1]} "
     "(in Python, RunOptions(elided_fill=...))"
@@ -271,7 +270,7 @@ def _obstacle(x: Instruction, options: RunOptions) -> tuple[str, str, str | None
         message = f"hlotool cannot compute '{x.opcode}' yet"
         return None if x.parameter_number is not None else ("R001", message, None if x.opcode in OPS else _MISSING_HINT)
     if _is_unknown(x, options):
-        return "R001", f"hlotool does not know what the custom-call target '{x.attributes['custom_call_target']}' computes", _TARGET_HINT
+        return "R001", *no_handler(x.attributes["custom_call_target"])
     leaf = next((leaf for leaf in x.shape.leaves() if leaf.element_type in ("opaque", "buffer")), None)
     if leaf is not None:
         return "R001", f"'{x.name}' holds a value of type {leaf.text_without_layout}, which hlotool cannot compute with", None

@@ -136,6 +136,34 @@ class OpDef:
         "work",
     )  # fmt: skip
 
+    name: str
+    operands: tuple[str, ...]
+    variadic: bool
+    attributes: dict[str, AttributeSpec]
+    infer: Callable[..., Shape]
+    infers: bool
+    shape_ignored: bool
+    check_parsed: ParsedCheck | None
+    operand_defaults: dict[str, OperandDefault]
+    derived: dict[str, Callable[[Shape], Any]]
+    verify: Verify | None
+    result_code: str
+    traits: frozenset[str]
+    algebra: Algebra
+    effect_if: str | None
+    start_of: str | None
+    done_of: str | None
+    update_of: str | None
+    returned_index: int | None
+    operands_index: int | None
+    work: WorkOf | None
+    doc: str
+    kernel: Any
+    arity: int
+    required: tuple[str, ...]
+    calls: tuple[str, ...]
+    _may_have_effect: bool | None
+
     def __init__(
         self,
         infer: Callable[..., Shape],
@@ -179,12 +207,12 @@ class OpDef:
         self.operands_index = operands_index
         self.work = work
         self.doc = (doc or infer.__doc__ or "").strip()
-        self.kernel: Any = None
+        self.kernel = None
         self.arity = -1 if self.variadic else len(self.operands)
         self.required = tuple(spec.name for spec in self.attributes.values() if spec.default is REQUIRED)
         calls = [spec.name for spec in self.attributes.values() if spec.kind in CALLED_KINDS]
         self.calls = tuple(sorted(calls, key=lambda name: name != _STORED_FIRST))
-        self._may_have_effect: bool | None = None
+        self._may_have_effect = None
 
     @property
     def done(self) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any, Self
 from hlotool.errors import Source
 from hlotool.ir.clone import clone_module
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.inference import count
 from hlotool.record import Record
 from hlotool.text.print.instruction import InstructionWriter, OwnNames
 from hlotool.text.print.options import PrintOptions
@@ -95,6 +96,25 @@ class Report:
     def is_exhausted(self) -> bool:
         """True if nothing more may change: the limit is reached, or a rule did not stop firing."""
         return self.is_stopped or (self.limit is not None and self.count >= self.limit)
+
+    def __str__(self) -> str:
+        """Returns the numbers of instructions and rewrites, a line for each rule, and the remarks.
+
+        >>> import hlotool
+        >>> text = "ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) ROOT b = f32[2] negate(a) }"
+        >>> print(hlotool.optimize(hlotool.parse(text)).report)
+        3 instructions before, 1 after, 1 rewrite
+        two-inversions: 1 rewrite
+        """
+        counts = [f"{name}: {count(row.hits, 'rewrite')}" for name, row in _sorted(self.statistics) if row.hits]
+        return "\n".join([self._summary(), *counts, *self.remarks])
+
+    def __repr__(self) -> str:
+        return f"<report: {self._summary()}>"
+
+    def _summary(self) -> str:
+        before = count(self.instructions_before, "instruction")
+        return f"{before} before, {self.instructions_after} after, {count(self.count, 'rewrite')}"
 
     def statistics_of(self, name: str) -> RuleStatistics:
         """Returns the statistics of a rule, or of the rewrites of a pass that applies no rules."""

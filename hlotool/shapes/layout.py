@@ -43,6 +43,9 @@ class Layout(Record):
             object.__setattr__(self, "_text", text)
         return text
 
+    def __str__(self) -> str:
+        return self.text or "{}"
+
     def _suffixes(self) -> str:
         parts = []
         if self.tiles:

@@ -10,6 +10,7 @@ from hlotool.errors import Diagnostic, EvaluationError, HlotoolError, InternalEr
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Module
 from hlotool.opdefs.inference import count
+from hlotool.opdefs.traits import COLLECTIVE
 from hlotool.optimizer.bisection import first_wrong_rewrite
 from hlotool.optimizer.checking import trials
 from hlotool.optimizer.context import Context
@@ -30,6 +31,7 @@ __all__ = ["CheckFailure", "ModuleRecord", "OptimizeRequest", "Optimized", "opti
 
 # Loops with more iterations than this are too slow for a check.
 _MAX_ITERATIONS = 100_000
+_DEVICES_HINT = "; --check runs one device: for several devices, write the result with -o B and run hlotool run A --against B --replicas N"
 
 
 class CheckFailure(HlotoolError):
@@ -199,7 +201,8 @@ class _Optimization:
                 lambda module: trials(self.module, module, request.check, request.seed, options, within_rounding=rounds).difference is not None,
             )
         if not outcome.compared:
-            raise InputError(f"cannot check '{self.name}': the module fails on all random inputs: {outcome.failure}")
+            hint = _DEVICES_HINT if _has_collectives(self.module) else ""
+            raise InputError(f"cannot check '{self.name}': the module fails on all random inputs: {outcome.failure}{hint}")
         if outcome.failure is not None:
             failed = request.check - outcome.compared
             left_out = f"{failed} of {request.check} random inputs skipped, since the module fails: {outcome.failure}"
@@ -213,6 +216,10 @@ class _Optimization:
         except InternalError as error:
             return CheckFailure(f"{message}; {error}")
         return CheckFailure(message if culprit is None else f"{message}; the first wrong rewrite is {culprit.text}")
+
+
+def _has_collectives(module: Module) -> bool:
+    return module.replica_count > 1 or module.num_partitions > 1 or any(COLLECTIVE in x.op.traits for x in module.all_instructions())
 
 
 def _errors(module: Module) -> list[Diagnostic]:

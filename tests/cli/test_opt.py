@@ -490,6 +490,18 @@ def test_modules_that_cannot_be_run(cli, tmp_path):
     assert (result.exit_code, result.stdout) == (2, "")
     assert "the module fails on all random inputs" in result.stderr
     assert "nobody_knows" in result.stderr
+    assert "devices" not in result.stderr
+
+
+def test_checks_run_one_device(cli, tmp_path):
+    path = tmp_path / "sum.hlo"
+    path.write_text(
+        "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n"
+        "ENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] all-reduce(p), replica_groups={{0,1}}, to_apply=add\n}\n"
+    )
+    result = cli("opt", "--check", "2", path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--check runs one device: for several devices, write the result with -o B and run hlotool run A --against B" in result.stderr
 
 
 def test_time_limit(tmp_path):

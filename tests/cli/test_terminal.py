@@ -49,7 +49,7 @@ COMMANDS = [
     "diff m.hlo other.hlo", "diff --output-format patch m.hlo other.hlo", "diff --output-format patch --color never m.hlo other.hlo",
     "diff --output-format markdown m.hlo other.hlo",
     "diff --output-format html m.hlo other.hlo", "diff --output-format json m.hlo other.hlo", "diff --stat m.hlo other.hlo",
-    "apply -o - m.patch m.hlo", "graph --format html m.hlo", "graph --format svg m.hlo", "graph --format dot m.hlo", "graph --format mermaid m.hlo",
+    "apply -o - m.patch m.hlo", "graph --format svg m.hlo", "graph --format dot m.hlo", "graph --format mermaid m.hlo",
     "run m.hlo", "run --show-plan m.hlo", "run --trace m.hlo", "run --profile m.hlo",
 ]  # fmt: skip
 
@@ -72,6 +72,14 @@ def test_no_control_character_reaches_a_terminal(tmp_path: Path, line: str) -> N
     left = OWN_COLORS.sub(b"", written).decode()
     assert not re.findall(r"[^\n\t -~\u00a0-\u200d\u2010-\u2027\u2030-\ud7ff]", left.replace("\N{REPLACEMENT CHARACTER}", ""))
     assert b"\x1b[31mx" not in written
+
+
+@pytest.mark.parametrize(("line", "name"), [("graph m.hlo", "html"), ("graph --format html -o - m.hlo", "html"), ("graph --format png m.hlo", "png")])
+def test_pages_and_images_are_not_written_to_a_terminal(tmp_path: Path, line: str, name: str) -> None:
+    (tmp_path / "m.hlo").write_bytes(TEXT)
+    written = run_on_terminal(*line.split(), folder=tmp_path).decode()
+    assert f"the format {name} cannot be shown in a terminal; write to a file with -o FILE, or redirect the output" in " ".join(written.split())
+    assert "<!doctype" not in written
 
 
 @pytest.mark.parametrize("line", ["print m.hlo", "canon m.hlo", "fmt --stdout m.hlo", "fmt --diff m.hlo", "opt m.hlo"])

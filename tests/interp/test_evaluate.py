@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections import deque
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 import hlotool
+from hlotool.interp.evaluator import compute
 from hlotool.interp.inputs import random_arguments
 from hlotool.interp.values import leaves
 
@@ -72,6 +74,28 @@ def test_wrong_arguments_name_the_parameter(shape, argument, words):
 def test_wrong_count_of_arguments():
     (found,) = diagnostics_of(NEGATE.format("f32[]"), 1.0, 2.0)
     assert found.message == "wrong number of arguments for 'e': expected 1, got 2"
+
+
+@pytest.mark.parametrize("arguments", [2.0, 1, None, np.float32(2), np.array(2.0)])
+def test_a_single_argument_must_be_in_a_list(arguments):
+    module = hlotool.parse(NEGATE.format("f32[]"))
+    calls = [
+        lambda: hlotool.evaluate(module, arguments),
+        lambda: hlotool.evaluate_replicas(module, arguments),
+        lambda: hlotool.evaluate_replicas(module, [arguments]),
+        lambda: compute(module.entry.root, arguments),
+    ]
+    for call in calls:
+        with pytest.raises(hlotool.EvaluationError, match=f"must be a list, got an object of type {type(arguments).__name__}") as caught:
+            call()
+        assert caught.value.diagnostics[0].hint.startswith("pass a list")
+
+
+def test_arguments_may_be_an_iterator():
+    module = hlotool.parse(NEGATE.format("f32[]"))
+    assert hlotool.evaluate(module, iter([2.0])) == -2
+    assert hlotool.evaluate_replicas(module, (iter([x]) for x in (2.0, 3.0))) == [-2, -3]
+    assert hlotool.evaluate(module, deque([2.0])) == -2
 
 
 def test_tuples_are_passed_nested_or_leaf_by_leaf():

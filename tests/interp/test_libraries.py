@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import hlotool
+from hlotool.interp.custom_calls import lapack
 
 # ---- convolutions -----------------------------------------------------------------------------------------------------
 
@@ -153,3 +154,20 @@ def test_dropout_is_rejected() -> None:
     q = np.ones((1, 1, 1, 1), np.float32)
     with pytest.raises(hlotool.EvaluationError, match="uses dropout"):
         _attention("fmhaSoftmax", "f32[1,1,1,1]", _config("NO_MASK", 0, 1).replace('rate":0', 'rate":0.5'), q, q, q)
+
+
+# ---- linear algebra ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["lapack_spotrf_ffi", "cusolver_potrf_ffi", "LuDecomposition"])
+def test_without_scipy_the_hint_is_to_install_the_extra(monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    monkeypatch.setattr(lapack, "find_spec", lambda name: None)
+    lapack.lapack_target.cache_clear()
+    try:
+        with pytest.raises(hlotool.EvaluationError) as raised:
+            _run(f'ENTRY e {{ a = f32[2,2] parameter(0) ROOT r = f32[2,2] custom-call(a), custom_call_target="{target}" }}', np.eye(2))
+    finally:
+        lapack.lapack_target.cache_clear()
+    (diagnostic,) = raised.value.diagnostics
+    assert diagnostic.message == f"the custom-call target '{target}' requires the package SciPy"
+    assert diagnostic.hint == "pip install 'hlotool[lapack]'"

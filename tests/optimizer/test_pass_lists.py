@@ -284,3 +284,13 @@ def test_instructions_that_lose_their_effect_are_dead():
     """Removes the only effect, which is in a branch that is never taken."""
     module = hlotool.optimize(hlotool.parse(EFFECT_IS_GONE))
     assert [x.name for x in module.all_instructions()] == ["p", "r"]
+
+
+def test_the_report_prints_itself(module):
+    report = hlotool.optimize(module, "fold,dce").report
+    report.remark("a remark")
+    first, *rows, last = str(report).splitlines()
+    assert first == f"{report.instructions_before} instructions before, {report.instructions_after} after, {report.count} rewrites"
+    assert sorted(rows) == sorted(f"{name}: {row.hits} rewrite{'s' * (row.hits != 1)}" for name, row in report.statistics.items() if row.hits)
+    assert last == "a remark"
+    assert repr(report) == f"<report: {first}>"

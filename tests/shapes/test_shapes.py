@@ -51,6 +51,11 @@ def test_texts(shape, text, plain):
     assert repr(shape) == f"<shape {text}>"
 
 
+def test_a_layout_prints_as_in_hlo():
+    assert str(COLUMNS.layout) == "{0,1:S(1)}"
+    assert str(Layout()) == "{}"
+
+
 def test_a_text_cached_by_the_parser():
     shape = array_shape("f32", (2, 3))
     shape.cache_text("f32[2,3]{1,0}")

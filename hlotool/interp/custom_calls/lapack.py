@@ -24,7 +24,10 @@ from hlotool.interp.dtypes import NUMPY_TYPES, Array
 from hlotool.interp.values import Value
 from hlotool.record import Record
 
-__all__ = ["lapack_target"]
+__all__ = ["LAPACK_EXTRA", "is_lapack_target", "lapack_target"]
+
+LAPACK_EXTRA = "lapack"
+"""The extra of hlotool that installs SciPy."""
 
 _NAME = re.compile(r"lapack_[sdcz]([a-z0-9]+)_ffi")
 _GPU_NAME = re.compile(r"(?:cusolver|hipsolver|cublas|hipblas|cusparse|hipsparse)_([a-z0-9]+?)(?:_batched)?(?:_ffi)?")
@@ -321,8 +324,22 @@ def lapack_target(target: str) -> Callable[..., Value] | None:
     >>> lapack_target("lapack_sfrobnicate_ffi") is None
     True
     """
+    routine = _routine(target)
+    return partial(_solve, routine=routine) if routine is not None and find_spec("scipy") is not None else None
+
+
+def is_lapack_target(target: str) -> bool:
+    """Returns whether `lapack_target` returns a function for the target if SciPy is installed.
+
+    >>> is_lapack_target("lapack_spotrf_ffi"), is_lapack_target("lapack_sfrobnicate_ffi")
+    (True, False)
+    """
+    return _routine(target) is not None
+
+
+def _routine(target: str) -> tuple[Callable[..., Results], tuple[int, ...]] | None:
     routine = _XLA_ROUTINES.get(target)
     for pattern, routines in ((_NAME, _ROUTINES), (_GPU_NAME, _GPU_ROUTINES)):
         match = pattern.fullmatch(target)
         routine = routine or (routines.get(match[1]) if match is not None else None)
-    return partial(_solve, routine=routine) if routine is not None and find_spec("scipy") is not None else None
+    return routine

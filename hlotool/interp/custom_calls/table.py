@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 from hlotool.errors import HlotoolError
 from hlotool.interp.custom_calls import attention, cublas, cudnn, xla
 from hlotool.interp.custom_calls.base import CustomCall, Handler
-from hlotool.interp.custom_calls.lapack import lapack_target
+from hlotool.interp.custom_calls.lapack import LAPACK_EXTRA, is_lapack_target, lapack_target
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Instruction
 
-__all__ = ["Target", "handler_of", "load_handler", "target_of"]
+__all__ = ["Target", "handler_of", "load_handler", "no_handler", "target_of"]
 
 _TARGETS: dict[str, Handler] = {**xla.TARGETS, **cublas.TARGETS, **cudnn.TARGETS, **attention.TARGETS}
+_HINT = "name the function that computes it: --custom-call target=module:function, or RunOptions(custom_calls={target: function})"
 
 
 def handler_of(target: str, options: RunOptions) -> Handler | None:
@@ -29,6 +30,17 @@ def handler_of(target: str, options: RunOptions) -> Handler | None:
     """
     own = (options.custom_calls or {}).get(target)
     return own or _TARGETS.get(target) or lapack_target(target)
+
+
+def no_handler(target: str) -> tuple[str, str]:
+    """Returns the message and the hint for a target for which `handler_of` returns None.
+
+    >>> no_handler("lapack_spotrf_ffi")
+    ("the custom-call target 'lapack_spotrf_ffi' requires the package SciPy", "pip install 'hlotool[lapack]'")
+    """
+    if is_lapack_target(target):
+        return f"the custom-call target '{target}' requires the package SciPy", f"pip install 'hlotool[{LAPACK_EXTRA}]'"
+    return f"hlotool does not know what the custom-call target '{target}' computes", _HINT
 
 
 class Target(NamedTuple):

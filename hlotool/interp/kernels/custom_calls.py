@@ -11,7 +11,7 @@ import numpy as np
 
 from hlotool.errors import Violation
 from hlotool.interp.custom_calls.partitions import join, partitioned_call, split
-from hlotool.interp.custom_calls.table import Target
+from hlotool.interp.custom_calls.table import Target, no_handler
 from hlotool.interp.devices import Device
 from hlotool.interp.kernels.base import Run, kernel
 from hlotool.interp.values import Token, Value, checked_argument
@@ -33,7 +33,8 @@ def custom_call(
 ) -> Run:
     call, handler = target.call, target.function
     if handler is None:
-        raise Violation("R001", "custom_call_target", f"hlotool does not know what the custom-call target '{call.target}' computes")
+        message, hint = no_handler(call.target)
+        raise Violation("R001", "custom_call_target", message, hint)
     placed = partitioned_call(call, device, shardings, frontend_attributes) if target.is_own else None
     if placed is not None:
         splits, placements = placed

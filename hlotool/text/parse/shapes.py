@@ -18,6 +18,7 @@ __all__ = ["shape"]
 # A static array, with or without a dimension order. Such shapes need no parser.
 _PLAIN = re.compile(r"([a-z][a-z0-9]*)\[([0-9,]*)\](?:\{([0-9,]+)\})?")
 _MAX_SHOWN = 60
+_UNKNOWN_TYPE = "S036"
 
 
 def shape(text: str | Shape) -> Shape:
@@ -49,14 +50,15 @@ def _parse(text: str) -> Shape:
     try:
         instructions = list(parse(f"ENTRY e {{ ROOT p = {text} parameter(0) }}").all_instructions())
     except ParseError as error:
-        raise _not_a_shape(text) from error
+        hint = next((d.hint for d in error.diagnostics if d.code == _UNKNOWN_TYPE), None)
+        raise _not_a_shape(text, hint) from error
     # A string such as `f32[] parameter(0) q = f32[2]` yields several instructions.
     if len(instructions) != 1:
         raise _not_a_shape(text)
     return instructions[0].shape
 
 
-def _not_a_shape(text: str) -> ParseError:
+def _not_a_shape(text: str, hint: str | None = None) -> ParseError:
     message = f"'{text[:_MAX_SHOWN]}' is not a shape"
-    hint = "write a shape such as f32[2,3] or (s32[], f32[4]{0})"
+    hint = hint or "write a shape such as f32[2,3] or (s32[], f32[4]{0})"
     return ParseError([Diagnostic("S001", CODE_NAMES["S001"], "error", message, "<shape>", hint=hint)])

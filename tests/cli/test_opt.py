@@ -244,7 +244,7 @@ def test_passes(cli, module):
         (("--fast-math=",), "a name is missing"),
         (("--print-after", ""), "a name is missing"),
         (("--print-after", "cse,,dce"), "a name is missing"),
-        (("--print-after", "cse", "-O1"), "pass 'cse' does not run; the passes to run are: "),
+        (("--print-after", "cse", "-O1"), "pass 'cse' does not run, so --print-after shows nothing; the passes are: "),
         (("--fast-math", "nsz,nnan"), "after an equals sign: --fast-math=nsz,nnan"),
         (("--load", ""), "is empty"),
         (("--timeout", "nan"), "NaN is not allowed"),

@@ -2,7 +2,7 @@
 # benchmarks in HLOTOOL_CONFORMANCE.
 PYTHON ?= .venv/bin/python
 
-.PHONY: check test lint fmt types tables bench docs methods
+.PHONY: check test lint fmt types tables bench docs methods syntax
 
 check:
 	.ci/run
@@ -35,5 +35,9 @@ docs:
 # Generates hlotool/builder/generated from the op table.
 methods:
 	$(PYTHON) -m hlotool.dev methods
-	$(PYTHON) -m ruff check --fix hlotool/builder/generated
 	$(PYTHON) -m ruff format hlotool/builder/generated
+	$(PYTHON) -m ruff check --fix hlotool/builder/generated
+
+# Generates the editors' syntax files in editors/ from the grammar and the op table.
+syntax:
+	$(PYTHON) -m hlotool.dev syntax

@@ -147,7 +147,8 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option("--verify-each", is_flag=True, help="Verify the module after each pass that changed it; on an error, name the pass and the rewrite.")
 @click.option(
     "--check", type=click.IntRange(min=1), metavar="N",
-    help="Run the module before and after optimization on N random inputs; if the results differ, name the first wrong rewrite.",
+    help="Run the module before and after optimization on N random inputs, on one device; if the results differ, name the first wrong rewrite. "
+    "To compare on several devices, use hlotool run --against.",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the random inputs; default: 0.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, unless an input fails; - is standard output, the default.")

@@ -19,6 +19,7 @@ from pathlib import Path
 import click
 import pytest
 
+import hlotool
 from hlotool.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -214,6 +215,15 @@ def test_data_can_be_read(name):
         json.loads(text)
     for text in blocks(name, "toml"):
         tomllib.loads(text)
+
+
+def test_pictures():
+    """Checks that the pictures in the guide to pictures are current, except for the layout."""
+    module = hlotool.parse_file(ROOT / "samples" / "while_loop.hlo")
+    (shown,) = blocks("graph.md", "mermaid")
+    assert shown == hlotool.to_graph(module, "mermaid", hlotool.GraphOptions(around="guess", depth=1))
+    labels = [re.findall(r"<text[^>]*>([^<]*)", svg) for svg in (hlotool.to_graph(module, "svg"), (ROOT / "docs/images/while_loop.svg").read_text())]
+    assert sorted(labels[0]) == sorted(labels[1])
 
 
 def hooks() -> list[dict[str, str]]:

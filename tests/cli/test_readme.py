@@ -54,8 +54,12 @@ def test_guides_name_existing_files():
 
 
 def test_the_guides_op_works():
-    """Defines the op in a new process, since the op table is global."""
-    definition, kernel = re.findall(r"^```python\n((?s:.*?))^```$", (ROOT / "docs" / "adding-an-op.md").read_text(encoding="utf-8"), re.MULTILINE)
+    """Defines the op in a new process, since the op table is global.
+
+    The op gets another name, so that the test also passes after a reader has followed the guide.
+    """
+    blocks = re.findall(r"^```python\n((?s:.*?))^```$", (ROOT / "docs" / "adding-an-op.md").read_text(encoding="utf-8"), re.MULTILINE)
+    definition, kernel = (block.replace("every_nth", "guide_nth").replace("every-nth", "guide-nth") for block in blocks[:2])
     script = (
         "from hlotool.opdefs.base import op, require\n"
         "from hlotool.opdefs.inference import array_operand\n"
@@ -68,7 +72,7 @@ def test_the_guides_op_works():
         "import numpy as np\n"
         + definition
         + kernel
-        + "\nmodule = hlotool.parse('ENTRY e { x = f32[7] parameter(0) ROOT r = every-nth(x), n=2, from_end=true }')"
+        + "\nmodule = hlotool.parse('ENTRY e { x = f32[7] parameter(0) ROOT r = guide-nth(x), n=2, from_end=true }')"
         "\nprint(module.entry.root.shape, hlotool.evaluate(module, [np.arange(7.0)]))"
     )
     command = [sys.executable, "-c", "from __future__ import annotations\n" + script]

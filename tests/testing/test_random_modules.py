@@ -47,6 +47,9 @@ def _chain(x: Instruction) -> list[Instruction]:
     return chain
 
 
+# The roots of reducers in modules without the feature "reducers".
+REDUCERS = {"add", "and", "maximum", "minimum", "multiply", "or", "tuple", "xor"}
+
 HAS_FEATURE: dict[str, Callable[[Module], object]] = {
     "chains": lambda module: any(len(x.operands) == 1 and [y.opcode for y in _chain(x)] == [x.opcode] * 3 for x in module.all_instructions()),
     "effects": lambda module: any(x.opcode in ("outfeed", "send", "custom-call") for x in module.all_instructions()),
@@ -54,7 +57,7 @@ HAS_FEATURE: dict[str, Callable[[Module], object]] = {
     "schedule": lambda module: module.is_scheduled,
     "dynamic": lambda module: any(x.shape.is_array and any(x.shape.dynamic) for x in module.all_instructions()),
     "special": lambda module: "nan" in hlotool.to_text(module),
-    "reducers": lambda module: any(c.root.opcode == "subtract" for x in module.all_instructions() if x.opcode == "reduce" for c in x.called),
+    "reducers": lambda module: any(c.root.opcode not in REDUCERS for x in module.all_instructions() if x.opcode == "reduce" for c in x.called),
     "shared": lambda module: any(x.opcode == "conditional" and len({*x.called}) < len(x.called) for x in module.all_instructions()),
     "unused": lambda module: any(d.code == "W037" for d in hlotool.verify(module, select=["W037"])),
     "texts": lambda module: any(isinstance(x.immediate, Literal) and x.immediate.spelling for x in module.all_instructions()),

@@ -124,7 +124,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "backends want them sorted.")),
     "T020": ("broadcast-type", "error", ("An op that only moves elements (broadcast, reshape, transpose, slice, copy ...) has a result of a "
         "different element type.")),
-    "T021": ("reshape-count", "error", "The result of reshape or bitcast does not have as many elements as the operand."),
+    "T021": ("reshape-count", "error", "The result of reshape or bitcast has more or fewer elements than the operand."),
     "T022": ("reshape-type", "error", "The result of reshape has a different element type than the operand."),
     "T023": ("transpose-permutation", "error", "The `dimensions` of transpose are not a permutation of the operand's dimensions."),
     "T024": ("transpose-result", "error", "The result of transpose does not have the permuted dimensions of the operand."),
@@ -147,7 +147,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T040": ("reverse-dims", "error", "A dimension of reverse is out of range or repeated."),
     "T041": ("iota-dimension", "error", "The result of iota is a scalar, or its `iota_dimension` is out of range."),
     "T042": ("iota-type", "error", "The result of iota is not of an integer, floating-point or complex type."),
-    "T043": ("bitcast-convert-width", "error", ("bitcast-convert converts between two types, neither of whose widths is a multiple of the other, or "
+    "T043": ("bitcast-convert-width", "error", ("bitcast-convert converts between two types of which neither width is a multiple of the other, or "
         "its last dimension does not make up for the difference in width.")),
     "T044": ("bitcast-convert-complex", "error", "bitcast-convert converts between a complex and a real type."),
     "T045": ("dot-dimension", "error", "A contracting or batch dimension of dot is out of range or listed twice."),
@@ -159,8 +159,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T050": ("conv-dim-labels", "error", "The `dim_labels` of convolution are malformed, or do not fit the ranks of the operands and the result."),
     "T051": ("conv-feature", "error", ("The kernel's input features, times `feature_group_count`, do not equal the features of the convolution's "
         "input.")),
-    "T052": ("conv-groups", "error", ("`feature_group_count` or `batch_group_count` is not positive, does not divide the features or the batch, or "
-        "both are above 1.")),
+    "T052": ("conv-groups", "error", ("`feature_group_count` or `batch_group_count` is not positive or does not divide the features or the "
+        "batch, or both counts are above 1.")),
     "T053": ("conv-window", "error", "The `window` of convolution does not have the sizes of the kernel's spatial dimensions."),
     "T054": ("window-positive", "error", "A window has a size, stride or dilation that is not positive."),
     "T055": ("fft-length", "error", ("`fft_length` is empty, has more entries than the operand has dimensions, or differs from the sizes of the "
@@ -172,8 +172,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T058": ("cholesky", "error", "The operand of cholesky is not a batch of square matrices of a floating-point or complex type."),
     "T059": ("rng-operands", "error", ("rng does not have two scalar operands of the result's type, or draws from a normal distribution in a type "
         "that is not floating-point.")),
-    "T060": ("rng-bit-generator", "error", ("The result of rng-bit-generator is not a tuple of the new state, shaped like the operand, and the bits, "
-        "or the state does not suit the algorithm.")),
+    "T060": ("rng-bit-generator", "error", ("The result of rng-bit-generator is not a tuple (state, bits) whose state has the shape of the "
+        "operand, or the state does not suit the algorithm.")),
     "T061": ("rng-state", "error", "The result of rng-get-and-update-state is not u64[2]."),
     "T062": ("gather-dims", "error", ("The dimension numbers of gather are unsorted, repeated or out of range, or do not add up to the operand's "
         "rank.")),
@@ -406,11 +406,11 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "P005": ("replica-group-uniform", "error", "The groups of a collective differ in size, which only all-reduce allows."),
     "P006": ("flattened-needs-groups", "error", "`use_global_device_ids=true` requires explicit `replica_groups`."),
     "P007": ("global-ids-need-channel", "error", "`use_global_device_ids=true` requires a `channel_id`."),
-    "P008": ("all-gather-size", "error", ("The result of all-gather is not as large as the operand times the group size, along the gathered "
-        "dimension.")),
+    "P008": ("all-gather-size", "error", ("Along the gathered dimension, the size of all-gather's result is not the operand's size times "
+        "the group size.")),
     "P009": ("collective-dimension", "error", "The dimension of all-gather, reduce-scatter or all-to-all is out of range."),
-    "P010": ("reduce-scatter-size", "error", ("The operand of reduce-scatter is not as large as the result times the group size, along the scattered "
-        "dimension.")),
+    "P010": ("reduce-scatter-size", "error", ("Along the scattered dimension, the size of reduce-scatter's operand is not the result's size "
+        "times the group size.")),
     "P011": ("all-to-all-count", "error", ("all-to-all does not have one operand for each member of its groups, or splits a dimension that the group "
         "size does not divide.")),
     "P012": ("all-to-all-shapes", "error", "The operands of all-to-all have different shapes, or an operand that is split has a dynamic dimension."),

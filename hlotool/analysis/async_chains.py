@@ -1,4 +1,4 @@
-"""Follows the value of an asynchronous operation to the updates and the done of the operation.
+"""Follows the value of an asynchronous operation to its update and done instructions.
 
 The value may pass through tuples, barriers, loops and calls. The verifier's rules decide which
 paths are allowed.

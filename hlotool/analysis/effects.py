@@ -1,7 +1,7 @@
 """Finds the instructions with side effects, which must not be removed, duplicated or merged.
 
-These are the instructions for which XLA's HasSideEffect is true, and also the starts, updates and
-dones of asynchronous operations.
+These are the instructions for which XLA's HasSideEffect is true, and also the start, update and
+done instructions of asynchronous operations.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Liveness analysis: the peak memory of a schedule, and the buffers that are live at the peak.
 
-The analysis follows XLA's buffer liveness, but is computed from the text. A buffer is one array
+The analysis follows XLA's buffer liveness, but uses only the text. A buffer is one array
 that an instruction defines. A buffer is live from its definition to its last use, both included, as
 in XLA's own reports. Compilers share more buffers than this analysis assumes (an elementwise result
 may replace an operand that is not used again), and lose memory to fragmentation. Without a
@@ -36,7 +36,7 @@ class LiveBuffer(Record):
 
 
 class PeakMemory(Record):
-    """Peak memory: the instruction of the entry computation at which the most bytes are live.
+    """The peak memory, in bytes, and the instruction of the entry computation at which it is reached.
 
     `live` lists the buffers that are live at that instruction, largest first. `saved` is the number
     of bytes of results that overwrite parameters, as the header's `input_output_alias` allows.
@@ -217,7 +217,7 @@ class _LivenessWalk:
     def _record_uses(self, x: Instruction, position: int) -> None:
         read = list(x.operands)
         if x.op.done_of is not None:
-            # The operands of a start are read until its done.
+            # The operands of a start are read until its done instruction.
             read += [source for operand in x.operands for source in operand.operands]
         for operand in read:
             for buffer in self._buffers_of(operand):
@@ -225,7 +225,7 @@ class _LivenessWalk:
                 self.last_use[buffer] = position
 
     def _done(self, x: Instruction, position: int, element: int) -> _Value:
-        """Returns the result of a done: an element of the value in flight, followed by tokens."""
+        """Returns the result of a done instruction: an element of the value in flight, and tokens."""
         in_flight = x.operands[0]
         value = self._buffers_of(in_flight)[self.sizes.element(in_flight.shape, element)]
         missing = len(self.sizes.leaves(x.shape)) - len(value)

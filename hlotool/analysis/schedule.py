@@ -1,4 +1,4 @@
-"""The asynchronous operations in flight in a schedule, as spans from starts to dones.
+"""The asynchronous operations in flight in a schedule, as spans from start to done instructions.
 
 The schedule is the textual order, even in modules that are not marked as scheduled.
 """
@@ -47,7 +47,7 @@ def spans(computation: Computation, users: Mapping[Instruction, Sequence[Instruc
 
 
 def _done_of(start: Instruction, users: Mapping[Instruction, Sequence[Instruction]]) -> Instruction | None:
-    """Returns the done that ends a start, possibly after updates."""
+    """Returns the done instruction that ends a start, possibly after updates."""
     x = start
     # In a module built by a program, updates may form a cycle.
     seen: set[Instruction] = set()

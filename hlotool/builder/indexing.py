@@ -37,7 +37,7 @@ def select_part(shape: Shape, index: Any) -> Part:
     (3,)
     """
     if not shape.is_array:
-        raise Violation("T099", "index", f"only arrays have parts, not {shape.text_without_layout}")
+        raise Violation("T099", "index", f"only arrays can be indexed, not {shape.text_without_layout}")
     entries = list(index) if isinstance(index, tuple) else [index]
     entries = _expand_ellipsis(entries, shape)
     ranges: list[SliceRange] = []
@@ -81,7 +81,7 @@ def _expand_ellipsis(entries: list[Any], shape: Shape) -> list[Any]:
 def _range(entry: slice, size: int) -> SliceRange:
     start, limit, step = entry.indices(size)
     if step < 1:
-        raise Violation("T027", "index", f"steps must be positive, got {step}", "use rev to reverse the order of elements")
+        raise Violation("T027", "index", f"steps must be positive, got {step}", "use `rev` to reverse the order of elements")
     return SliceRange(start, max(start, limit), step)
 
 

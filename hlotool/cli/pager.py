@@ -16,7 +16,7 @@ from hlotool.workspace.programs import find_program
 
 __all__ = ["show_in_pager"]
 
-# -F ends at once if the text fits on the screen, -R shows colors, -X leaves the text on the screen.
+# -F exits at once if the text fits on the screen, -R shows colors, -X leaves the text on the screen.
 _DEFAULT = "less -FRX"
 # Default options for `less` and `lv`, in case the user has chosen one of them.
 _ENVIRONMENT = {"LESS": "FRX", "LV": "-c"}

@@ -94,8 +94,8 @@ def apply_patch(module: Module, patch: str | Patch, *, reverse: bool = False, fi
         except PatchError as error:
             fits, fits_undone = [_fits(module, read_content(text, filename, reverse=side)) for side in (reverse, not reverse)]
             if fits_undone and not fits:
-                state = "undone already: the module matches its original" if reverse else "applied already: the module matches its result"
-                raise PatchError(f"{filename}: the patch seems to be {state}") from error
+                state = "reverted already: the module matches its original" if reverse else "applied already: the module matches its result"
+                raise PatchError(f"{filename}: the patch seems to have been {state}") from error
             raise
 
 

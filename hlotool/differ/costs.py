@@ -43,7 +43,7 @@ called computations may still remove the change.
 
 
 def highest_cost(graph: Graph, left: int, right: int) -> float:
-    """Returns the highest cost of a pair of nodes with these opcodes."""
+    """Returns the highest cost of a pair of nodes, which depends on their opcodes."""
     if graph.parts.has_same_opcode(graph.keys[left], graph.keys[right]):
         return MOST
     converts, other_converts = (CONVERTS in graph.nodes[node].op.traits for node in (left, right))
@@ -145,6 +145,9 @@ class Costs:
         return {partner[node] for node in self.graph.control[left]} == set(self.graph.control[right])
 
     def of_roots(self, computations: Iterable[int]) -> float:
-        """Counts the paired computations of the left module whose roots are not paired together."""
+        """Counts the pairs of computations whose roots are not paired with each other.
+
+        The argument contains computations of the left module.
+        """
         roots, partner = self.graph.roots, self.pairs.partner
         return sum(partner[roots[c]] != roots[self.pairs.computations[c]] for c in computations if c in self.pairs.computations)

@@ -59,10 +59,11 @@ class _Improver:
         return self.known[left]
 
     def exchange_shared(self) -> None:
-        """Exchanges the partners of nodes with many users if most users suggest it.
+        """Gives each node with many users the partner that its users suggest most often.
 
-        `visit` skips these nodes, since each exchange affects all users. Here, the pairs of the
-        users suggest one partner for each node.
+        A user suggests the operands of its own partner at the same position. The current partner is
+        kept if it is suggested as often, or if the exchange does not lower the cost. `visit` skips
+        these nodes, since each exchange affects all users.
         """
         for node, users in enumerate(self.graph.users):
             if len(users) <= _MAX_USERS:
@@ -74,7 +75,10 @@ class _Improver:
                     self.known.clear()
 
     def operands_of_partner(self, user: int, position: int) -> Sequence[int]:
-        """Returns the operands at a position of a user's partner: all of them if they commute."""
+        """Returns the operands at a position of a user's partner.
+
+        These are all operands if their order does not matter.
+        """
         other = self.partner[user]
         if other < 0:
             return ()

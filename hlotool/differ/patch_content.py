@@ -27,7 +27,7 @@ class HeaderChange(NamedTuple):
     """A change to a header attribute.
 
     `old` and `new` are the values as text, or None if the attribute is absent. `number` is the
-    number of the first of the change's lines in the patch.
+    line number in the patch at which the change starts.
     """
 
     name: str
@@ -67,10 +67,11 @@ class ComputationPatch:
 
 
 class NameChanges:
-    """The old and new names of instructions and computations that differ from those in the patch.
+    """The old and new names of instructions and computations.
 
-    Each key consists of the names of a computation and of an instruction in the patch. For the
-    computation itself, the name of the instruction is empty.
+    They are listed only if they differ from the names in the patch. Each key consists of the names
+    of a computation and of an instruction in the patch. For the computation itself, the name of the
+    instruction is empty.
     """
 
     def __init__(self) -> None:
@@ -186,7 +187,7 @@ class _ContentReader:
             name, value = match.groups()
             change = changes.setdefault(name, HeaderChange(name, None, None, line.number))
             if (change.old if line.sign == "-" else change.new) is not None:
-                raise self.fault(line, f"'{name}' occurs in two lines with '{line.sign}'")
+                raise self.fault(line, f"'{name}' occurs on two '{line.sign}' lines")
             changes[name] = change._replace(old=value) if line.sign == "-" else change._replace(new=value)
         self.content.header += changes.values()
 

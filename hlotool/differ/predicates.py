@@ -58,7 +58,7 @@ def parse_predicate(text: str) -> Predicate:
     elif subject not in PREDICATES:
         meant = nearest(subject, PREDICATES)
         hint = f"did you mean '{meant}={value}'?" if meant else f"expected one of {', '.join(f'{name}=' for name in PREDICATES)}"
-        raise ValueError(f"unknown condition '{subject}='; {hint}")
+        raise ValueError(f"unknown predicate '{subject}='; {hint}")
     if not value:
         raise ValueError(f"'{text}' has no value; write a category, an opcode or a name, such as opcode=all-gather")
     words = _WORDS.get(subject)

@@ -63,7 +63,7 @@ def draw(picture: Picture) -> Drawing:
     arrangements = Arrangements()
     sizes: list[tuple[float, float]] = [(0.0, 0.0)] * len(picture.boxes)
     placements: dict[int, Placement] = {}
-    # Boxes precede their children, so in reverse order, the sizes of the children are known.
+    # Boxes precede their children, so the reverse order visits children first, and their sizes are known.
     for box in reversed(picture.boxes):
         if not box.is_open:
             sizes[box.number] = size_of_lines(lines_of(box))

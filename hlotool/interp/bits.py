@@ -51,8 +51,8 @@ def total_order_keys(array: Array) -> Array:
     """Returns integers that compare like the elements of the array in total order.
 
     The order is -NaN < -inf < ... < -0 < +0 < ... < inf < NaN. Values that are not floats are their
-    own keys. Float types without a negative zero have only one NaN, whose sign bit is set; this NaN
-    is below all numbers.
+    own keys. Signed float types without a negative zero have only one NaN, whose sign bit is set;
+    this NaN is below all numbers. Unsigned floats are ordered by their bits.
     """
     number = number_type(array)
     if number.element.float_format is None:

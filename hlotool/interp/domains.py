@@ -120,7 +120,7 @@ class _Walk:
         return domain
 
     def _users(self, value: Instruction, leaf: Leaf) -> Iterator[tuple[Instruction, int]]:
-        """Returns the users of a leaf in textual order, each with the number of the operand."""
+        """Returns the users of a leaf in textual order, each with the operand number."""
         takers = self.takers.get((value, leaf[0]), ()) if leaf else ()
         return ((x, k) for _, x, k in merge(self.users.get(value, ()), takers))
 
@@ -140,7 +140,10 @@ class _Walk:
                 yield parameters[operand]
 
     def _next(self, use: _Use) -> Iterator[tuple[Instruction, Leaf, float, float]]:
-        """Yields the leaves that contain the numbers after this use, with factors and offsets."""
+        """Yields the values to which a use passes its numbers on.
+
+        Each comes with the leaf that contains the numbers, their factor and their offset.
+        """
         x, leaf, factor, offset = use.user, use.leaf, use.factor, use.offset
         changed = _affine(use)
         if changed is not None:

@@ -1,4 +1,4 @@
-"""Chains of asynchronous operations, followed backward from an update or done to its start."""
+"""Chains of asynchronous operations, followed backward from updates or done instructions."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def producer(value: Instruction, loops: Loops, start: str = "async-start") -> In
 
 
 def passes_on(x: Instruction) -> bool:
-    """Returns whether an instruction may pass on the whole value of a start to its done.
+    """Returns whether an instruction may pass on the whole value of a start to its done instruction.
 
     The instruction has this value as an operand.
     """
@@ -129,7 +129,7 @@ It stands for the shape of a parameter in the operation's hidden computation.
 
 
 def complete_wrapped(module: Module, x: Instruction) -> None:
-    """Completes the hidden computation that an update or a done, `x`, continues.
+    """Completes the hidden computation that an update or done instruction, `x`, continues.
 
     Sets the shapes of the parameters and of the result, and adds missing parameters.
     """
@@ -153,9 +153,9 @@ def complete_wrapped(module: Module, x: Instruction) -> None:
 
 
 def bind_continuations(module: Module, unbound: Iterable[Instruction]) -> Iterator[tuple[Instruction, Computation]]:
-    """Makes each update or done in a loop call the computation of its start.
+    """Makes each update or done instruction in a loop call the computation of its start.
 
-    The text may define that computation after the update or done, or may contain a copy of it.
+    The text may define that computation after the instruction, or may contain a copy of it.
     Yields each instruction that calls a different computation, with the computation of its start.
     Sorts the computations of the module again if callers would come before callees.
     """
@@ -179,7 +179,7 @@ def bind_continuations(module: Module, unbound: Iterable[Instruction]) -> Iterat
         module.computations = sorted_by_dependencies(module.computations, calls.__getitem__)
     except ValueError:
         # A cycle: the operation runs the loop that continues it. The verifier reports the
-        # update or done as an operation without a start.
+        # update or done instruction as an operation without a start.
         for x, attributes in bound:
             set_field(x, "attributes", attributes)
 

@@ -505,15 +505,15 @@ def _returns_operand(result: Shape, operands: tuple[Shape, ...], attributes: dic
 
 
 def _returns_second_element(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # The rules for start/done pairs report a done whose operand is not a start.
+    # The rules for start/done pairs report a done instruction whose operand is not a start.
     return operands[0].elements[1] if operands[0].is_tuple and len(operands[0].elements) > 1 else None
 
 
 class _DoneRow(Record):
-    """The definition of a done: its start, the constraint on its result, and its traits.
+    """The definition of a done opcode: its start, the constraint on its result, and its traits.
 
-    `returned_index` is the index of the element of the start's result that the done returns, or
-    None if the done returns the whole result.
+    `returned_index` is the index of the element of the start's result that the done opcode
+    returns, or None if it returns the whole result.
     """
 
     done_of: str

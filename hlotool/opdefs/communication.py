@@ -200,7 +200,7 @@ def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = Non
 
 
 def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # The rules for start/done pairs report a done whose operand is not a copy-start.
+    # The rules for start/done pairs report a copy-done whose operand is not a copy-start.
     if not operands[0].elements:
         return None
     destination, *rest = operands[0].elements
@@ -217,7 +217,7 @@ def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: di
             f"the destination is {destination.text}, but the source is {rest[0].text}",
             "an asynchronous copy moves bytes unchanged",
         )
-    # A done moves no data, so even the memory space must be the same as at the start.
+    # A copy-done moves no data, so even the memory space must be the same as at the start.
     differs = result != destination if modes.layout_sensitive else not same_shape(result, destination, modes)
     if compatible(result, destination) and differs:
         raise Violation("L026", "shape[layout]", f"the destination is {destination.text}, but {result.text} is written")

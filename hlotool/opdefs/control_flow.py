@@ -548,8 +548,8 @@ def async_update(
 
 
 def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # The rules for asynchronous chains report a done whose operand is not a start. A wrong result
-    # of the start is reported at the start.
+    # The rules for asynchronous chains report an async-done whose operand is not a start. A wrong
+    # result of the start is reported at the start.
     called: ProgramShape | None = attributes["calls"]
     if called is None or not _is_in_flight(operands[0]):
         return None

@@ -33,7 +33,7 @@ __all__ = ["cholesky", "fft", "triangular_solve"]
 def cholesky(a: Shape, *, lower: Bool = False) -> Shape:
     """Factors each Hermitian positive-definite matrix into a triangular matrix times its adjoint.
 
-    Reads only the triangle named by `lower`.
+    Reads only the triangle selected by `lower`.
 
         r = f32[4,4] cholesky(f32[4,4] a), lower=true
     """
@@ -57,7 +57,7 @@ def triangular_solve(
 ) -> Shape:
     """Solves op(a) x = b (with left_side) or x op(a) = b for x, where a is triangular.
 
-    Reads only the triangle named by `lower`.
+    Reads only the triangle selected by `lower`.
 
         r = f32[4,2] triangular-solve(f32[4,4] a, f32[4,2] b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
     """

@@ -18,9 +18,9 @@ class VerifyModes(Record):
     """The options of a verification.
 
     `layout_sensitive` also compares layouts; None compares them only after optimization.
-    `layouts_kept` allows only copies and similar instructions to change layouts. None means True if
-    `layout_sensitive` is True, but False if it is None, since the last stages of compilers do
-    change layouts.
+    `layouts_kept` allows only copies and similar instructions to change layouts. None means the
+    value of `layout_sensitive`, or False if that is None, too, since the last stages of compilers
+    do change layouts.
 
     `allow_mixed_precision` allows the operands and the result of an instruction to have different
     float types. None allows it in modules that are scheduled, have tiled layouts or were dumped

@@ -35,7 +35,7 @@ def optimize(
     options: OptimizeOptions = _DEFAULTS,
     observer: PassObserver | None = None,
 ) -> OptimizedModule:
-    """Returns a smaller module that computes the same results, bit for bit.
+    """Returns a smaller module with the same results, bit for bit unless `fast_math` is set.
 
     The given module is not changed. The new one has a `report` of the rewrites. `passes` contains
     names of passes, in one string or in several; the default is the pipeline of `-O2`. The passes

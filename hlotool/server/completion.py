@@ -37,7 +37,9 @@ Kinds = types.CompletionItemKind
 
 
 def complete(document: Document, position: types.Position, *, with_snippets: bool = False) -> types.CompletionList:
-    """Returns the completions at a position; with `with_snippets`, items have placeholders.
+    """Returns the completions at a position.
+
+    If `with_snippets` is true, the items contain placeholders.
 
     >>> text = "ENTRY e { p = f32[4] parameter(0) ROOT n = f32[4] negate("
     >>> [item.label for item in complete(Document("file:///m.hlo", text), types.Position(0, len(text))).items]

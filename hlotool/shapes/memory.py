@@ -25,7 +25,7 @@ def _element_bits(shape: Shape) -> int:
 def data_size(shape: Shape) -> int:
     """Returns the size of an array's elements in bytes, without the padding of tiles.
 
-    Dynamic dimensions count with their bounds.
+    The size of a dynamic dimension is taken to be its bound.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> data_size(array_shape("bf16", (3, 5)))
@@ -75,7 +75,7 @@ def sizes_differ(first: Shape, second: Shape, measure: Callable[[Shape], int] = 
 
 
 def array_bytes(shape: Shape) -> int:
-    """Like `stored_size`, but 0 for shapes other than arrays and for arrays of unknown size.
+    """Returns `stored_size`, or 0 for shapes other than arrays and for arrays of unknown size.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> array_bytes(array_shape("f32", (3, 5))), array_bytes(array_shape("f32", (UNBOUNDED,)))

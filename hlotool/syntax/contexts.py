@@ -26,8 +26,8 @@ class Rule(NamedTuple):
     """A token of a context.
 
     If there are several kinds, `pattern` consists of a group for each. `inside` is the context of
-    the text after the token, up to a match of `close`. Unless this match is empty, it has the last
-    kind of the token. `then` is the context of only the next token or the next pair of brackets.
+    the text after the token, up to a match of `close`. A match that is not empty has the token's
+    last kind. `then` is the context of only the next token or the next pair of brackets.
     """
 
     name: str

@@ -46,7 +46,7 @@ def _patterns(rule: Rule) -> Iterator[dict[str, Any]]:
     """Yields the patterns of a rule.
 
     If the rule determines the context of the next token, there are also patterns for both tokens
-    together, because TextMate has no state for a single token.
+    together, because TextMate cannot keep a context for only the next token.
     """
     parts = delimited_parts(rule.pattern)
     if parts:

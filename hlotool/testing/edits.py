@@ -119,7 +119,7 @@ def _hold_as_text(module: Module, random: Random) -> None:
 def _change_layouts(module: Module, random: Random) -> None:
     """Changes the layouts of values whose producers and users all accept any layout.
 
-    Such operations are elementwise operations, reductions, and operations that only move elements.
+    Elementwise operations, reductions, and operations that only move elements accept any layout.
     """
     with Rewriter(module) as rewriter:
         for computation in _computations(module):

@@ -1,6 +1,6 @@
 """Adds suppressions for findings to text. `verifier.suppressions` describes their forms.
 
-Suppressions are added only if they do not change the module and reduce the number of findings.
+Suppressions are added only if they reduce the number of findings and leave the module unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNUSED = "W050"
 
 
 def add_ignores(text: str, filename: str, check: Check) -> FixedText:
-    """Adds a suppression to each line on which `check` has a finding.
+    """Adds a suppression to each line for which `check` reports a finding.
 
     Returns the text and the number of newly hidden findings of each code. Modules that do
     not parse are left unchanged, since parse errors cannot be suppressed.

@@ -202,7 +202,7 @@ WRONG = [
     (lambda b, x: x.annotated(sharding="{replicate}"), "cannot be read"),
     (lambda b, x: x.annotated(sharding="{replicated}, index=1"), "cannot be read"),
     (lambda b, x: x.annotated(metadata="op_name"), "cannot be read"),
-    (lambda b, x: x.annotated(metadata='{op_name="a" op_name="b"}'), "written twice"),
+    (lambda b, x: x.annotated(metadata='{op_name="a" op_name="b"}'), "occurs twice in the metadata"),
     (lambda b, x: x.annotated(frontend_attributes={"a": 1}), "expected str, found int"),
     (lambda b, x: x.with_layout("f32[4,1]{0,1}"), "the result is f32[2,3], not f32[4,1]"),
     (lambda b, x: b.instruction("negate", x, check=False), "a shape must be given if check is False"),

@@ -97,7 +97,7 @@ def test_a_patch_that_does_not_apply(cli, files):
     _, right, patch = files
     result = cli("apply", patch, right)
     assert result.exit_code == 1
-    assert f"{patch}: the patch seems to be applied already" in result.stderr
+    assert f"{patch}: the patch seems to have been applied already" in result.stderr
     assert right.read_text() == RIGHT
     right.write_text(RIGHT.replace("logistic", "cosine"))
     expected = "expected '%t = f32[8]{0} tanh(%p)' in computation 'e', but the nearest is '%t = f32[8]{0} cosine(%p)'"

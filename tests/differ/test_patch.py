@@ -105,7 +105,7 @@ def test_damaged_patches(case) -> None:
         ("@@ references @@", "@@ names @@\n+%e\n-%x\n@@ references @@", "m.patch:8:1: expected '-HloModule NAME'"),
         ("@@ computation", "@@ stack frames @@\n+1 x\n@@ computation", "m.patch:4:2: expected a stack frame"),
         ("@@ computation", "@@ header @@\n+replicas\n@@ computation", "m.patch:4:2: expected a changed attribute of the header"),
-        ("@@ computation", "@@ header @@\n+replica_count=2\n+replica_count=3\n@@ computation", "'replica_count' occurs in two lines with '+'"),
+        ("@@ computation", "@@ header @@\n+replica_count=2\n+replica_count=3\n@@ computation", "'replica_count' occurs on two '+' lines"),
         ("@@ computation", "@@ header @@\n+replica_count=many\n@@ computation", "m.patch: with the patch, the module does not parse"),
         ("@@ computation", "@@ computation f @@\n+%f {\n@@ computation", "m.patch:4:2: expected a whole computation, not only its first line"),
         ("@@ computation", "@@ computation f @@\n+%f {\n+}\n+}\n@@ computation", "m.patch:5:2: expected an instruction"),
@@ -125,9 +125,9 @@ def test_messages(old: str, new: str, message: str) -> None:
 
 def test_a_patch_that_has_already_been_applied() -> None:
     patch = patch_of(LEFT, RIGHT)
-    with pytest.raises(HlotoolError, match="the patch seems to be applied already"):
+    with pytest.raises(HlotoolError, match="the patch seems to have been applied already"):
         hlotool.apply_patch(hlotool.parse(RIGHT), patch)
-    with pytest.raises(HlotoolError, match="the patch seems to be undone already"):
+    with pytest.raises(HlotoolError, match="the patch seems to have been reverted already"):
         hlotool.apply_patch(hlotool.parse(LEFT), patch, reverse=True)
     with pytest.raises(HlotoolError) as raised:
         hlotool.apply_patch(hlotool.parse(LEFT.replace("tanh", "cosine")), patch)

@@ -113,10 +113,10 @@ class _Recorder(Observer):
 
 
 def computation_disagreement(module: Module, arguments: Sequence[Any], random: Random, seen: Counter[str] | None = None) -> str | None:
-    """Returns the first instruction of a run whose kernel depends on the memory of its operands.
+    """Returns a message if a result in a run depends on the memory layout of the operands.
 
-    Returns None if all kernels give the same bits for equal operands with other memory layouts.
-    Adds the opcodes that were computed to `seen`.
+    The message is about the first such instruction. Returns None if all kernels give the same bits
+    for equal operands with other memory layouts. Counts the computed opcodes in `seen`.
     """
     recorder = _Recorder()
     try:

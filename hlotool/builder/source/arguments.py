@@ -380,8 +380,8 @@ def generic_calls(x: Instruction) -> Iterator[Call]:
     The first call is checked; the second is not. The third is not checked either, and takes the
     attributes as stored, because the text of some attributes cannot be read back.
     """
-    # For updates and dones, the builder finds the attribute `calls` by itself, unless the start is
-    # in another computation.
+    # For update and done instructions, the builder finds the attribute `calls` by itself, unless the
+    # start is in another computation.
     continued = continues(x) and producer(x.operands[0], {}) is not None
     for check, as_stored in ((True, False), (False, False), (False, True)):
         attributes = {name: value for name, value in generic_attributes(x, as_stored=as_stored).items() if not (continued and name == "calls")}

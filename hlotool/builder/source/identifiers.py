@@ -30,7 +30,7 @@ class Identifiers:
         self._names = NameTable()
 
     def take(self, name: str) -> str:
-        """Returns a free variable name for an HLO name."""
+        """Returns an unused variable name for an HLO name."""
         word = _ILLEGAL.sub("_", name)
         if not word[:1].isalpha():
             # Names that begin with underscores have special meanings in Python.

@@ -25,7 +25,10 @@ _MAX_ONE_SIDED_GROUPS = 3
 
 
 def section_rows(report: Report, layout: Layout) -> Iterator[Iterator[Row]]:
-    """Yields the rows of each section; unless `layout.show_all`, long sections are shortened."""
+    """Yields the rows of each section.
+
+    Long sections are shortened unless `layout.show_all` is true.
+    """
     return _Body(report, layout).blocks()
 
 
@@ -197,8 +200,9 @@ class _Body:
     def _neighbors(self, entry: Entry, number: int, reported: Collection[int]) -> list[tuple[int, int]]:
         """Returns up to `number` pairs after an entry, or before it if `number` is negative.
 
-        The pairs are adjacent in a module that contains the entry. The list ends before the first
-        pair that is already shown.
+        The pairs are consecutive in the entry's right computation, or in its left one if the entry
+        is only on the left. Stops at the first pair that is already shown, and at either end of the
+        computation.
         """
         delta = self.report.delta
         graph, partner = delta.graph, delta.pairs.partner

@@ -132,7 +132,7 @@ def number_of(settings: Mapping[str, Any], name: str, default: float, call: Cust
 def flag_of(settings: Mapping[str, Any], name: str, call: CustomCall) -> bool:
     """Returns a boolean setting, possibly stored as a string; False if it is not set."""
     flag = {True: True, False: False, "true": True, "false": False}.get(settings.get(name, False))
-    require(flag is not None, call, f"has the setting '{name}', which is neither true nor false")
+    require(flag is not None, call, f"requires '{name}' to be true or false")
     return bool(flag)
 
 

@@ -82,8 +82,8 @@ _FIELDS = attrgetter("op", "shape", "operands", "attributes", "immediate")
 def known_module(module: Module, options: RunOptions) -> KnownModule:
     """Returns the cached facts about a module.
 
-    The facts are empty if the module has been edited since its last run, or was last run with other
-    options. Raises EvaluationError for options that are never valid.
+    Starts with no facts if the module has been edited since its last run, or was last run with
+    other options. Raises EvaluationError for options that are never valid.
     """
     known = _KNOWN.get(module)
     if known is None or not known.applies_to(module, options):

@@ -59,7 +59,7 @@ class PlanFunction:
         self._code: CodeType = self._function.__code__
 
     def run(self, run: PlanRun, module: Module, argument_leaves: Sequence[Any]) -> Generator[Wait, None, Value]:
-        """Returns the value for these leaves of arguments. Yields when the device has to wait."""
+        """Returns the value for these argument leaves. Yields when the device has to wait."""
         try:
             results = self._function(run, *argument_leaves)
             if self.waits:

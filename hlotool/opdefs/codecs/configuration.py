@@ -1,4 +1,4 @@
-"""Codecs of result accuracy, sparsity, aliases, buffer donors, entry layouts and origins."""
+"""Codecs for result accuracy, sparsity, aliases, buffer donors, entry layouts and origins."""
 
 from __future__ import annotations
 

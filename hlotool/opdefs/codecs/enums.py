@@ -1,4 +1,4 @@
-"""Codecs of enums, with one row for each enum."""
+"""Codecs for enums, with one row for each enum."""
 
 from __future__ import annotations
 

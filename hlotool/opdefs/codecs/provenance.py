@@ -1,4 +1,4 @@
-"""Codecs of annotations.
+"""Codecs for annotations.
 
 Annotations are metadata, stack frames, frontend attributes, backend configurations, statistics,
 origins and domains.
@@ -39,7 +39,7 @@ def build_metadata_field(children: list[Any]) -> tuple[Any, Any]:
 
 @builds("metadata")
 def build_metadata(children: list[Any]) -> Metadata:
-    return Metadata(**_unique(children[1:], "metadata"))
+    return Metadata(**_unique(children[1:], "the metadata"))
 
 
 def _unique(fields: list[tuple[Any, Any]], where: str) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def _unique(fields: list[tuple[Any, Any]], where: str) -> dict[str, Any]:
     for key, value in fields:
         name = key[:-1]
         if name in values:
-            raise Violation("S016", key.start_pos, f"'{name}' is written twice in {where}")
+            raise Violation("S016", key.start_pos, f"'{name}' occurs twice in {where}")
         values[name] = value
     return values
 
@@ -64,7 +64,7 @@ def build_table_field(children: list[Any]) -> tuple[Any, int]:
 
 
 def _row(children: list[Any], kind: type, required: tuple[str, ...]) -> Any:
-    values = _unique(children[1:], "a stack table")
+    values = _unique(children[1:], "this row")
     missing = [name for name in required if name not in values]
     if missing:
         raise Violation("S014", children[0].start_pos, f"'{missing[0]}' is missing from this row")
@@ -179,7 +179,7 @@ def build_synthetic_origin(children: list[Any]) -> Origin:
 
 
 def leaf_text(leaf: OriginLeaf) -> str:
-    """Returns the text `{"name" {1,0}}`. As in XLA, the name is not escaped."""
+    """Returns the text of a leaf, such as `{"name" {1,0}}`. As in XLA, the name is not escaped."""
     if leaf.name is None:
         return "{}"
     return f'{{"{leaf.name}"' + (f" {{{','.join(map(str, leaf.index))}}}" if leaf.index else "") + "}"
@@ -225,7 +225,7 @@ def build_domain_field(children: list[Any]) -> tuple[Any, Any]:
 @builds("domain")
 def build_domain(children: list[Any]) -> DomainMetadata:
     brace, *fields = children
-    values = _unique(fields, "domain")
+    values = _unique(fields, "this domain")
     missing = [name for name in ("kind", "entry", "exit") if name not in values]
     if missing:
         raise Violation("S014", brace.start_pos, f"'{missing[0]}' is missing from this domain")

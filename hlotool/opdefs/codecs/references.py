@@ -1,4 +1,4 @@
-"""Codecs of attributes that refer to computations, instructions or typed literals.
+"""Codecs for attributes that refer to computations, instructions or typed literals.
 
 `text.parse` builds these values, since building them requires the module; the printer passes names
 to the writers here.

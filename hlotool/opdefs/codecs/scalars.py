@@ -1,4 +1,4 @@
-"""Codecs of numbers, strings, words and lists of them."""
+"""Codecs for numbers, strings, words and lists of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codecs of windows, paddings, slices and convolution dimension labels."""
+"""Codecs for windows, paddings, slices and convolution dimension labels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def build_window_field(children: list[Any]) -> tuple[Any, tuple[Any, ...]]:
     if key == "pad=":
         items = _padding_items(token)
         if any(len(item) != 2 for item in items):
-            raise Violation("S017", token.start_pos, "the padding of a window cannot have an interior: expected low_high for each dimension")
+            raise Violation("S017", token.start_pos, "a window does not support interior padding: expected low_high for each dimension")
         return key, tuple(items)
     return key, integers([token]) if token.type == "INT" else sizes(token)
 
@@ -37,7 +37,7 @@ def build_window(children: list[Any]) -> tuple[WindowDimension, ...]:
     fields: dict[str, tuple[Any, ...]] = {}
     for key, values in children:
         if key in fields:
-            raise Violation("S016", key.start_pos, f"'{key}' is written twice in one window")
+            raise Violation("S016", key.start_pos, f"'{key}' occurs twice in this window")
         fields[key] = values
     sizes = fields.get("size=", ())
     for key, values in fields.items():
@@ -116,10 +116,10 @@ def _positions(word: str, names: str, side: str, at: int) -> tuple[int, int, tup
     """
     letters = word.replace("?", "")
     if len(set(letters)) != len(letters):
-        raise Violation("T050", at, f"a label occurs twice in {word}, the dimensions of the {side}")
+        raise Violation("T050", at, f"a label occurs twice in the dimensions of the {side}: '{word}'")
     digits = sorted(c for c in letters if c.isdigit())
     if digits != [str(k) for k in range(len(digits))]:
-        raise Violation("T050", at, f"the spatial dimensions in {word}, the dimensions of the {side}, are not numbered from 0 to {len(digits) - 1}")
+        raise Violation("T050", at, f"the spatial dimensions of the {side} are not numbered from 0 to {len(digits) - 1}: got '{word}'")
     return max(0, word.find(names[0])), max(0, word.find(names[1])), tuple(word.index(d) for d in digits)
 
 

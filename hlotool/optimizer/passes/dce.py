@@ -49,7 +49,7 @@ def _remove_computations(context: Context) -> bool:
 
 
 def _remove_parameters(context: Context) -> bool:
-    # A sum visits all computations; `any` would stop at the first one that has changed.
+    # A sum visits all computations; `any` would stop at the first one that changes.
     return sum(_remove_parameters_of(context, computation) for computation in context.computations()) > 0
 
 

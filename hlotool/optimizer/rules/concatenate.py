@@ -139,7 +139,7 @@ def concatenate_of_equal_numbers(x: Instruction, rewriter: PatternRewriter) -> I
 
 @rule("concatenate", of=("broadcast",))
 def concatenate_as_pad(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
-    """concatenate(broadcast(v), a, broadcast(v)) -> pad(a, v), also with only one broadcast"""
+    """concatenate(broadcast(v), a, broadcast(v)) -> pad(a, v), with one broadcast or both"""
     splats = [y if y.op.name == "broadcast" and not y.operands[0].shape.dimensions and rewriter.has_one_user(y) else None for y in x.operands]
     middle = 0 if splats[0] is None else 1
     around = [y for k, y in enumerate(splats) if k != middle]

@@ -25,7 +25,7 @@ _SUMMARIES = {
     "broadcast": ("broadcast-to-same-shape", "broadcast(a), dimensions={0,1,...} -> a, if the shapes are equal"),
     "pad": ("pad-by-nothing", "pad(a, v), padding=0_0x... -> a"),
     "reverse": ("reverse-of-size-one", "reverse(a) -> a, if the reversed dimensions have size 1"),
-    "concatenate": ("concatenate-of-one", "concatenate(a) -> a, also with empty operands"),
+    "concatenate": ("concatenate-of-one", "concatenate(a) -> a, if all other operands are empty"),
     "dynamic-update-slice": ("dynamic-update-of-everything", "dynamic-update-slice(a, b, ...) -> b, if the shapes are equal"),
     "select": ("select-known", "select(true, a, b) -> a; select(false, a, b) -> b; select(p, a, a) -> a"),
     "get-tuple-element": ("element-of-tuple", "get-tuple-element(tuple(a, b), 1) -> b"),

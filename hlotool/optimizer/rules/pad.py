@@ -32,7 +32,7 @@ def pad_as_slice(x: Instruction, rewriter: PatternRewriter) -> Instruction | Non
 
 @rule("pad")
 def pad_of_equal_number(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
-    """pad(broadcast(v), v) -> broadcast(v), also if the padded array is empty"""
+    """pad(a, v) -> broadcast(v), if a is empty or all of its elements are v"""
     source, value = x.operands
     if not are_plain(x):
         return None

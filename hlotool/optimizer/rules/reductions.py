@@ -93,8 +93,8 @@ def _merged(x: Instruction, rewriter: PatternRewriter, *, any_order: bool) -> In
     first, second = _combiner(inner), _combiner(x)
     if first is None or first is not second or not _starts_neutral(inner, first) or not (any_order or _is_exact_in_any_order(x, first)):
         return None
-    # Single elements are not combined with the initial value, but the terms of the inner reduction
-    # would be.
+    # The outer reduction does not combine single elements with its initial value, but the merged
+    # reduction would.
     if all(inner.shape.dimensions[k] == 1 for k in dimensions_of(x)) and not _starts_neutral(x, first):
         return None
     gone = set(dimensions_of(inner))
@@ -152,7 +152,7 @@ def reduce_of_reshape(x: Instruction, rewriter: PatternRewriter) -> Instruction 
 
 @rule("reduce", of=("broadcast",))
 def reduce_of_broadcast(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
-    """reduce(broadcast(a), init) -> broadcast(a), over the dimensions that the broadcast adds
+    """reduce(broadcast(a), init) -> broadcast(a), if the broadcast adds all reduced dimensions
 
     This holds for maxima, minima, `and` and `or`, if init is neutral.
     """

@@ -25,7 +25,7 @@ _MAX_PREFIX_LENGTH = 300
 _BLANK_LINE = "<BLANKLINE>"
 _NUMBER = re.compile(r"0x[0-9a-f]++|[0-9]++|\s++")
 _OPENING_QUOTE = re.compile(r"(?P<quote>[\"'])(?:[^\"'\\]|\\.)*+\Z")
-# JSON writes a character outside the first 65,536 as two surrogates.
+# JSON writes a code point above U+FFFF as two surrogates.
 _SURROGATES = r"u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
 _CODE = r"x(?P<hex>[0-9a-fA-F]{2})|u(?P<unicode>[0-9a-fA-F]{4})|U(?P<long>[0-9a-fA-F]{8})"
 _ESCAPED = re.compile(rf"(?P<plain>[^\\\"'\r\n]++)|\\(?:{_SURROGATES}|{_CODE}|(?P<simple>\r\n|[\s\S]))|(?P<quote>[\"'])|(?P<end>[\r\n]++)")

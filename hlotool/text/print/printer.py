@@ -56,7 +56,8 @@ def to_text(module: Module, options: PrintOptions = _LOSSLESS) -> str:
 
     By default, parsing the text yields the same module again, in hlotool and in XLA. With
     `PrintOptions.xla_default()`, the text equals XLA's output byte for byte. Raises HlotoolError if
-    called computations are to be printed in full but are nested too deeply or are too many.
+    called computations are to be printed in full, but there are too many of them or they are nested
+    too deeply.
 
     >>> from hlotool.text.parse.parser import parse
     >>> print(to_text(parse("ENTRY e { ROOT p = s32[] parameter(0) }")), end="")
@@ -131,8 +132,8 @@ class ModulePrinter:
     def unchanged_span(self, computation: Computation) -> PrintedSpan | None:
         """Returns the source range of a computation's instructions, or None if it cannot be copied.
 
-        The range can be copied if the instructions are printed as the source spells them. The fast
-        path has checked everything except the attributes, which `respelled` checks.
+        The range can be copied if the instructions are printed as the source spells them. The
+        parser's fast path has checked everything except the attributes, which `respelled` checks.
         """
         span, instructions = self.module.notes.spans.get(computation), computation.instructions
         if span is None or self.module.source is None or span.root is not computation.root or span.instructions != instructions:
@@ -360,8 +361,8 @@ def _find_compacted(order: list[Instruction], root: Instruction) -> dict[Instruc
 def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
     """Returns the lossless text of a computation.
 
-    Copies the instructions from the source if nothing has changed; if something has, prints them
-    one by one.
+    Copies the instructions from the source if nothing has changed; otherwise, prints them one by
+    one.
     """
     module, signatures = printer.module, printer.signatures
     span = printer.unchanged_span(computation)

@@ -19,13 +19,13 @@ _MARKERS = MARKER_TARGETS | {"SPMDFullToShardShape", "SPMDShardToFullShape", "co
 
 @module_rule("A001", "A002", "A003", "A009", "A010", "A012", stage="module")
 def async_chains(facts: Facts) -> Iterator[Finding]:
-    """An asynchronous operation has one start, at most one chain of updates, and one done.
+    """An operation has one async-start, at most one chain of updates, and one async-done.
 
-    Checks: the value of an async-start (A001) or async-update (A010) reaches a done, possibly
-    through tuples, barriers, calls and loops; a start has only one done (A002); the first operand
-    of an update or done comes from a start or update (A003); a start or update is continued only
-    once (A009); no other instruction uses the value of a start or update, and updates and dones
-    take the value only as their first operand (A012).
+    Checks: the value of an async-start (A001) or async-update (A010) reaches an async-done,
+    possibly through tuples, barriers, calls and loops; a start has only one async-done (A002); the
+    first operand of an async-update or async-done comes from a start or update (A003); a start or
+    update is continued only once (A009); no other instruction uses the value of a start or update,
+    and an async-update or async-done takes the value only as its first operand (A012).
     """
     flow = AsyncFlow(facts.users, facts.callers)
     forked: set[Instruction] = set()
@@ -58,7 +58,7 @@ def _check_later_operands(facts: Facts, computation: Computation, x: Instruction
 
 
 def _trace_back(facts: Facts, forked: set[Instruction]) -> Iterator[Finding]:
-    """Follows each operation backward from its done; skips chains with reported forks."""
+    """Follows each operation backward from its async-done; skips chains with reported forks."""
     ended: dict[Instruction, Instruction] = {}
     updated: set[Instruction] = set()
     for computation, x in facts.instructions_of("async-update", "async-done"):
@@ -107,9 +107,9 @@ def _forks(facts: Facts, computation: Computation, x: Instruction, continuations
 
 
 def _is_ended(flow: AsyncFlow, computation: Computation, x: Instruction) -> bool:
-    """Returns whether the value reaches a done or an update, or is carried by a loop.
+    """Returns whether the value reaches an async-done or async-update, or is carried by a loop.
 
-    In a loop, the done may come before the start.
+    In a loop, the async-done may come before the start.
     """
     arrivals = flow.arrivals(computation, x)
     return any(arrival is not x and (continues(arrival) or arrival.op.name == "while") for _, arrival in arrivals)

@@ -14,7 +14,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# The number of instructions after a done that are searched for work to run before the done.
+# The number of instructions after a done instruction that are searched for work to run before it.
 _LOOKAHEAD = 100
 
 
@@ -23,8 +23,8 @@ def async_overlap(facts: Facts) -> Iterator[Finding]:
     """Asynchronous operations overlap with other work, and not too many are in flight.
 
     Checks: in scheduled modules, an instruction that takes time comes between a start and its done
-    (A030); the number of collectives, copies, transfers or asynchronous computations in flight does
-    not exceed `in_flight_limit` (A034, reported once for each kind and computation).
+    instruction (A030); the number of collectives, copies, transfers or asynchronous computations in
+    flight does not exceed `in_flight_limit` (A034, reported once for each kind and computation).
     """
     if not facts.module.is_scheduled:
         return

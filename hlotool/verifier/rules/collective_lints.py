@@ -25,8 +25,8 @@ _MAX_STEPS = 32
 def synchronous_collectives(facts: Facts) -> Iterator[Finding]:
     """A scheduled program computes while it communicates.
 
-    Checks: each collective of a scheduled module is a pair of start and done, or is run by an
-    async-start.
+    Checks: each collective of a scheduled module is a pair of start and done instructions, or
+    is run by an async-start.
     """
     if not facts.module.is_scheduled:
         return
@@ -113,8 +113,8 @@ def _follows_from_id(index: Instruction) -> bool:
 def channel_reuse(facts: Facts) -> Iterator[Finding]:
     """Each collective has its own channel.
 
-    Checks: no two collectives have the same channel_id. The start and the done of a collective
-    count as one.
+    Checks: no two collectives have the same channel_id. The start and done instructions of a
+    collective count as one.
     """
     first: dict[int, Instruction] = {}
     for computation, x in facts.instructions_with(COLLECTIVE):

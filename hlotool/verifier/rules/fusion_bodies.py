@@ -59,7 +59,7 @@ def _extra_operands(facts: Facts, computation: Computation, x: Instruction, call
 
 
 def _attribute(x: Instruction, called: Computation) -> str:
-    """Returns the attribute that refers to the computation."""
+    """Returns the name of the attribute that refers to the computation."""
     return next((name for name, value in x.attributes.items() if value is called or (isinstance(value, tuple) and called in value)), "opcode")
 
 

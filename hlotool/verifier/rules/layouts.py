@@ -65,8 +65,10 @@ def tile_fault(layout: Layout) -> str | None:
     """Returns the message if a tile has no sizes, or a size that is not positive."""
     for number, tile in enumerate(layout.tiles):
         wrong = next((k for k, size in enumerate(tile) if size < 1 and size != COMBINE), None)
-        if wrong is not None or not tile:
-            return f"size {wrong} of tile {number} must be positive" if wrong is not None else f"tile {number} has no sizes"
+        if wrong is not None:
+            return f"the sizes of tile {number} must be positive, got {tile[wrong]} at position {wrong}"
+        if not tile:
+            return f"tile {number} has no sizes"
     return None
 
 
@@ -99,4 +101,4 @@ def _check_splits(array: Shape, layout: Layout, at: str) -> None:
         if any(a >= b for a, b in pairwise((0, *indices))):
             raise Violation("L027", at, f"split indices {list(indices)} must be positive and increase")
         if indices and indices[-1] >= size:
-            raise Violation("L027", at, f"split index {indices[-1]} is beyond dimension size {size}")
+            raise Violation("L027", at, f"split index {indices[-1]} is out of range for a dimension of size {size}")

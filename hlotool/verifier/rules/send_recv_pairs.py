@@ -20,13 +20,13 @@ _UNCOMPARED = frozenset({"metadata", "sharding", "control-predecessors", "origin
 
 @module_rule("A023", "A024", "A025", "A037", stage="module")
 def send_recv_pairs(facts: Facts) -> Iterator[Finding]:
-    """Each send and recv is finished once, by its own kind of done.
+    """Each send and recv is finished once, by its own kind of done instruction.
 
     Checks: a send or recv that is not the root of an asynchronous computation has one user: its
-    done, or a tuple, barrier, copy, marker or loop that passes the value on (A024); the operand of
-    a done is a send or recv, or a value passed on by such an instruction (A037); a done has the
-    same `is_host_transfer` as its send or recv (A023); transfers to or from the host on the same
-    channel have the same direction, shape and attributes (A025).
+    done instruction, or a tuple, barrier, copy, marker or loop that passes the value on (A024); the
+    operand of a done instruction is a send or recv, or a value passed on by such an instruction
+    (A037); a done instruction has the same `is_host_transfer` as its send or recv (A023); transfers
+    to or from the host on the same channel have the same direction, shape and attributes (A025).
     """
     channels: dict[int | None, Instruction] = {}
     for begin, done in [(op.name, op.done) for op in OPS.values() if TRANSFER in op.traits and op.done is not None]:
@@ -70,7 +70,7 @@ def _check_done(computation: Computation, x: Instruction, begin: str) -> Iterato
     source = x.operands[0]
     ours, theirs = (bool(y.attributes.get("is_host_transfer", False)) for y in (x, source))
     if source.op.name == begin and ours != theirs:
-        message = f"'{source.name}' is {'' if theirs else 'not '}a host transfer, but its done is {'not ' if theirs else ''}one"
+        message = f"'{source.name}' is {'' if theirs else 'not '}a host transfer, but '{x.name}' is {'not ' if theirs else ''}one"
         yield Finding("A023", computation, x, "operands", message, "write is_host_transfer=true on both")
     # A loop may carry a transfer in its state, so that the next iteration finishes it.
     elif source.op.name != begin and not (STRUCTURAL in source.op.traits and FORWARDS in source.op.traits):

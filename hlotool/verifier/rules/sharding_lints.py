@@ -46,8 +46,8 @@ def late_shardings(facts: Facts) -> Iterator[Finding]:
     """A partitioned module has no shardings left.
 
     Checks: if a collective with a channel shows that the module is partitioned, there are no
-    shardings and no partitioning custom calls, except on the parameters and the root of the entry
-    computation. Each computation is reported once. Modules are not checked if the mode `stage` is
+    partitioning custom calls, and only the parameters and the root of the entry computation have
+    shardings. Each computation is reported once. Modules are not checked if the mode `stage` is
     before-opt, since the author of the program may have written some collectives.
     """
     if facts.modes.stage == "before-opt":

@@ -21,12 +21,12 @@ _IGNORED = re.compile(r"/\*.*?\*/|//[^\n]*|\{[^{}]*\}|\s+", re.DOTALL)
 
 @module_rule("A020", "A021", stage="module")
 def transfer_shapes(facts: Facts) -> Iterator[Finding]:
-    """The written shape of a send, recv or recv-done is its actual shape.
+    """The written shape of a send, recv or recv-done matches its actual shape.
 
     Checks: the written shape has as many elements as the result of the op, and its elements follow
     from the operand. A tuple of a different length is an error. Other differences are warnings. For
-    transfers between pairs of devices or without a channel, all differences are warnings, since
-    XLA's parser ignores the written shape and programs write other shapes.
+    transfers between pairs of devices or without a channel, all differences are warnings,
+    because XLA's parser ignores the written shape, and existing programs contain other shapes.
     """
     source = facts.module.source
     if source is None:
@@ -41,7 +41,7 @@ def transfer_shapes(facts: Facts) -> Iterator[Finding]:
             continue
         code, width = x.op.result_code, _width(written)
         is_tolerated = width in (0, len(x.shape.elements)) or "channel_id" not in x.attributes or bool(pairs_of(x))
-        message = f"'{x.op.name}' gives {_RESULTS[x.op.name]}, here {x.shape.text_without_layout}, but {source.text[start:end]} is written"
+        message = f"'{x.op.name}' returns {_RESULTS[x.op.name]}: expected {x.shape.text_without_layout}, found {source.text[start:end]}"
         yield Finding(code, computation, x, "shape", message, f"write {x.shape.text_without_layout}", severity="warning" if is_tolerated else None)
 
 

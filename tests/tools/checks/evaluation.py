@@ -75,7 +75,7 @@ def _values_unless_refused(case: Case, module: Module, run: Callable[[], list[An
 def _arguments(module: Module, literals: list[str]) -> list[Any]:
     shapes = [leaf for parameter in module.entry.parameters for leaf in parameter.shape.leaves()]
     if len(literals) != len(shapes):
-        raise Mismatch(f"leaves of the module's parameters: {len(shapes)}, of the case's input: {len(literals)}")
+        raise Mismatch(f"wrong number of inputs in the case: expected {len(shapes)}, got {len(literals)}")
     return [literal_array(parse_literal(shape, text)) for shape, text in zip(shapes, literals, strict=True)]
 
 
@@ -88,7 +88,7 @@ def _array(literal: str, opcode: str, module: Module) -> Any:
 def _same_leaves(shape: Shape, value: Any, expected: list[ExpectedValue]) -> None:
     shapes, found_values = list(shape.leaves()), list(leaves(value))
     if len(expected) != len(shapes):
-        raise Mismatch(f"leaves of the result: {len(shapes)}, in the case: {len(expected)}")
+        raise Mismatch(f"wrong number of expected arrays in the case: the result has {len(shapes)}, the case lists {len(expected)}")
     for leaf, found_value, line in zip(shapes, found_values, expected, strict=True):
         _same_values(leaf, found_value, line)
 

@@ -237,8 +237,8 @@ def _read_only_argument(value: Any) -> Any:
 def native_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NativeLoop | None:
     """Returns an object that can compile a loop.
 
-    Returns None if Numba is not installed, or if the loop contains more than numbers and small
-    arrays.
+    Returns None if Numba is not installed, or if the loop has no state, too many operations, or
+    operations, types or sizes of arrays that are not supported.
     """
     if not is_installed() or not loop.state or not all(map(_is_small, loop.state)):
         return None

@@ -134,7 +134,7 @@ def skipped_instructions(computation: Computation, options: RunOptions) -> set[I
     if not unknown and not callers:
         return unknown
     needed: set[Instruction] = set()
-    effects = (x for x in computation.instructions if has_own_effect(x) or not (x.op.is_pure or x in unknown or CONTROL_FLOW in x.op.traits))
+    effects = (x for x in computation.instructions if has_own_effect(x) or not (x.op.is_pure or x in unknown))
     _add_needed(needed, computation.root, *effects)
     for x in callers:
         if x in needed:

@@ -65,3 +65,9 @@ def test_other_instructions_are_computed(executor: Literal["reference", "plan"])
     for name in ("used", "used by a needed call", "in a call with an effect"):
         with pytest.raises(hlotool.EvaluationError, match="does not know what"):
             hlotool.evaluate(module_with(ROWS[name][0]), [0.0], executor=executor)
+
+
+def test_a_call_is_the_only_instruction_that_needs_an_unknown_one() -> None:
+    module = hlotool.parse(f"{CALLED} ENTRY e {{ x = f32[] parameter(0) c = f32[] call(x), to_apply=nested ROOT r = f32[] sine(x) }}")
+    assert [x.name for x in skipped_instructions(module.entry, RunOptions())] == ["c"]
+    assert [x.name for x in runnable_instructions(RunOptions(), module.entry)] == ["x", "r"]

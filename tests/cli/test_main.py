@@ -124,7 +124,7 @@ def test_completion_ignores_unreadable_files(process):
         (("run", "--devices", "2", "x.hlo"), "Did you mean '--replicas'?"),
         (("run", "--seed", "one", "x.hlo"), "'one' is not a valid integer."),
         (("run", "--rtol", "small", "x.hlo"), "'small' is not a valid number."),
-        (("run", "before.hlo", "after.hlo"), "to compare the results of two, use: hlotool run before.hlo --against after.hlo"),
+        (("run", "before.hlo", "after.hlo"), "to compare two, use hlotool run before.hlo --against after.hlo"),
         (("run", "--input", "in.npz", "x.hlo"), "'in.npz' is not of the form NAME=VALUE; to read several arrays from a file, use --inputs in.npz"),
         (("verify", "--ignore", "T3", "x.hlo"), "did you mean 'T003'?"),
         (("explain", "w16"), "did you mean 'W016'?"),

@@ -33,7 +33,7 @@ _MANY_EQUAL = 8
 def match(graph: Graph) -> Pairs:
     """Pairs the nodes of the two modules of a graph so that the explanation has a low cost."""
     matcher = _Matcher(graph)
-    matcher.run(aligns=False)
+    matcher.run()
     pairs = _completed(matcher)
     if not matcher.is_doubtful():
         return pairs
@@ -41,9 +41,9 @@ def match(graph: Graph) -> Pairs:
     if _is_least(graph, pairs, cost):
         return pairs
     other = _Matcher(graph)
-    other.run(aligns=True)
-    aligned = _completed(other)
-    return aligned if Costs(graph, aligned).total() < cost else pairs
+    other.run(aligns=not matcher.has_aligned)
+    other_pairs = _completed(other)
+    return other_pairs if Costs(graph, other_pairs).total() < cost else pairs
 
 
 def _is_least(graph: Graph, pairs: Pairs, cost: float) -> bool:
@@ -82,6 +82,7 @@ class _Matcher(PairSpreader):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph, Pairs(graph))
         self.free_count = self.conflict_count = 0
+        self.has_aligned = False
         # The nodes without a partner, and some that have been paired in the meantime.
         self.free = list(range(len(graph.nodes)))
         # The computations without callers, such as the entries, with the numbers of their pairs.
@@ -90,11 +91,12 @@ class _Matcher(PairSpreader):
             self.pairs.join_computations(*pair)
             self.sections.update(dict.fromkeys(pair, number))
 
-    def run(self, *, aligns: bool) -> None:
+    def run(self, *, aligns: bool | None = None) -> None:
         """Pairs equal nodes.
 
         With `aligns`, computations are aligned in textual order before one-sided matches are
-        paired. Large modules are also aligned if many equal nodes would be left to these matches.
+        paired. By default, this is done in large modules if many equal nodes would be left to these
+        matches.
         """
         graph = self.graph
         # Without annotations, keys and structures are the same.
@@ -107,7 +109,8 @@ class _Matcher(PairSpreader):
             self.join_in_order(by_both)
             if self.is_finished():
                 return
-            if aligns or self.left_many_equal():
+            if aligns or (aligns is None and self.left_many_equal()):
+                self.has_aligned = True
                 self.join_aligned()
             self.grow_from(by_operands, keys)
         for radius in _RADII:

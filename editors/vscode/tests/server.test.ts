@@ -179,7 +179,7 @@ test("a preview of a text that cannot be drawn says why", async () => {
   editor.type(document, "");
   await editor.commands.get("hlotool.previewGraph")?.();
   const panel = await until(() => editor.panels.at(-1), "a panel");
-  assert.match(panel.webview.html, /<body>there is no module here<\/body>/);
+  assert.match(panel.webview.html, /<body>there is no module at this position<\/body>/);
   panel.dispose();
 });
 

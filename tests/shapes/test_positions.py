@@ -141,6 +141,11 @@ def test_wrong_arguments() -> None:
         memory_order(SMALL, "abcde")
     with pytest.raises(HlotoolError, match=r"expected 6 values .with padding. for .*, got 7"):
         from_memory_order(SMALL, "abcdefg")
+    scalar = array_shape("u8", ())
+    with pytest.raises(HlotoolError, match=r"expected 1 value for .*, got 2"):
+        memory_order(scalar, "ab")
+    with pytest.raises(HlotoolError, match=r"expected 1 value .with padding. for .*, got 2"):
+        from_memory_order(scalar, "ab")
     for sizes in ([2, 2], [2], [2, 3, 4]):
         with pytest.raises(HlotoolError, match="padded_dimensions"):
             memory_order(SMALL, "abcdef", sizes)

@@ -24,9 +24,10 @@ def identities(facts: Facts) -> Iterator[Finding]:
     """No arithmetic operation is redundant.
 
     Checks: no operand is an identity element (0 in an addition, 1 in a multiplication, the smallest
-    value in a maximum); no operation on twice the same operand has a known result (`x - x`, `and(x,
-    x)`); there is no not of a not, negate of a negate, abs of an abs or the like. For floats, only
-    identities that hold for every value are reported: `x + 0` is not `x`, since -0 + 0 is 0.
+    value in a maximum); no operation with two equal operands has a known result (`x - x`, `and(x,
+    x)`); and no operation undoes or repeats another one (not of not, negate of negate, abs of abs).
+    For floats, only identities that hold for every value are reported: `x + 0` is not `x`, since
+    -0 + 0 is 0.
     """
     for computation, x in facts.instructions_where(_is_algebraic):
         row = ELEMENT_TYPES.get(x.shape.element_type)

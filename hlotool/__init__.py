@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from hlotool.errors import HlotoolError as HlotoolError
     from hlotool.errors import ParseError as ParseError
     from hlotool.frameworks.jax import from_jax as from_jax
-    from hlotool.graph.graph import to_graph as to_graph
-    from hlotool.graph.options import GraphError as GraphError
-    from hlotool.graph.options import GraphOptions as GraphOptions
+    from hlotool.graph.graph_options import GraphError as GraphError
+    from hlotool.graph.graph_options import GraphOptions as GraphOptions
+    from hlotool.graph.to_graph import to_graph as to_graph
     from hlotool.interp import CompiledModule as CompiledModule
     from hlotool.interp import CustomCall as CustomCall
     from hlotool.interp import HostQueues as HostQueues
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from hlotool.ir.model import Module as Module
     from hlotool.literals.literal import Literal as Literal
     from hlotool.opdefs.modes import VerifyModes as VerifyModes
+    from hlotool.optimizer.opt_options import OptimizeOptions as OptimizeOptions
+    from hlotool.optimizer.opt_report import OptimizedModule as OptimizedModule
     from hlotool.optimizer.optimizer import optimize as optimize
-    from hlotool.optimizer.options import OptimizeOptions as OptimizeOptions
-    from hlotool.optimizer.report import OptimizedModule as OptimizedModule
     from hlotool.shapes.layout import Layout as Layout
     from hlotool.shapes.shape import Shape as Shape
     from hlotool.syntax.html import to_html as to_html
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from hlotool.text.parse.parser import parse_all as parse_all
     from hlotool.text.parse.parser import parse_file as parse_file
     from hlotool.text.parse.shapes import shape as shape
-    from hlotool.text.print.options import PrintOptions as PrintOptions
+    from hlotool.text.print.print_options import PrintOptions as PrintOptions
     from hlotool.text.print.printer import to_text as to_text
     from hlotool.verifier.engine import verify as verify
 
@@ -86,8 +86,8 @@ _HOMES = {
     "format_text": "hlotool.text.formatting.formatter",
     "FormatStyle": "hlotool.text.formatting.style",
     "from_jax": "hlotool.frameworks.jax",
-    "GraphError": "hlotool.graph.options",
-    "GraphOptions": "hlotool.graph.options",
+    "GraphError": "hlotool.graph.graph_options",
+    "GraphOptions": "hlotool.graph.graph_options",
     "hash_computations": "hlotool.differ.canonical",
     "hash_module": "hlotool.differ.canonical",
     "HlotoolError": "hlotool.errors",
@@ -98,20 +98,20 @@ _HOMES = {
     "Module": "hlotool.ir.model",
     "Op": "hlotool.builder.op",
     "optimize": "hlotool.optimizer.optimizer",
-    "OptimizedModule": "hlotool.optimizer.report",
-    "OptimizeOptions": "hlotool.optimizer.options",
+    "OptimizedModule": "hlotool.optimizer.opt_report",
+    "OptimizeOptions": "hlotool.optimizer.opt_options",
     "parse": "hlotool.text.parse.parser",
     "parse_all": "hlotool.text.parse.parser",
     "parse_file": "hlotool.text.parse.parser",
     "ParseError": "hlotool.errors",
     "Patch": "hlotool.differ.apply",
     "PatchError": "hlotool.differ.patch_text",
-    "PrintOptions": "hlotool.text.print.options",
+    "PrintOptions": "hlotool.text.print.print_options",
     "Rewriter": "hlotool.ir.edit",
     "RunOptions": "hlotool.interp",
     "Shape": "hlotool.shapes.shape",
     "shape": "hlotool.text.parse.shapes",
-    "to_graph": "hlotool.graph.graph",
+    "to_graph": "hlotool.graph.to_graph",
     "to_html": "hlotool.syntax.html",
     "to_python": "hlotool.builder.source.module",
     "to_text": "hlotool.text.print.printer",

@@ -12,7 +12,7 @@ from dataclasses import Field
 from operator import attrgetter
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-from hlotool.options import METADATA, Option
+from hlotool.option_fields import METADATA, Option
 
 __all__ = ["Record", "replace"]
 

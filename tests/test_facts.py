@@ -16,7 +16,7 @@ import pytest
 
 import hlotool
 from hlotool.errors import HlotoolError
-from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.arrays.dtypes import NUMPY_TYPES
 from hlotool.opdefs import traits
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, ELEMENTWISE, IDEMPOTENT, INVOLUTION

@@ -11,7 +11,7 @@ import pytest
 import hlotool
 from hlotool.dev import api
 from hlotool.errors import Source
-from hlotool.graph.options import COLORINGS, EXPANSIONS, FORMATS
+from hlotool.graph.graph_options import COLORINGS, EXPANSIONS, FORMATS
 from hlotool.opdefs.base import OpDef
 
 HERE = Path(__file__).parent

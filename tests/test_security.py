@@ -43,24 +43,24 @@ SETTINGS = {
 # The reviewed uses of words from the first two lists, by module, so that tests notice new uses.
 PINNED = {
     "Processes": {
-        "cli/pager.py": {"subprocess", "Popen"}, "server/commands.py": {"subprocess", "create_subprocess_exec"},
+        "cli/diff/pager.py": {"subprocess", "Popen"}, "server/commands.py": {"subprocess", "create_subprocess_exec"},
         "workspace/revisions.py": {"subprocess"}, "workspace/workers.py": {"multiprocessing"},
     },
     "Code": {
-        "__init__.py": {"__import__"}, "cli/main.py": {"__import__"}, "cli/render.py": {"__import__"},
+        "__init__.py": {"__import__"}, "cli/main.py": {"__import__"}, "cli/rendering/render.py": {"__import__"},
         "interp/custom_calls/table.py": {"__import__"}, "optimizer/pipeline.py": {"__import__"}, "optimizer/registry.py": {"__import__"},
         "verifier/fixing.py": {"__import__"}, "verifier/registry.py": {"__import__"}, "interp/plan/native/compiler.py": {"exec"},
-        "interp/plan/number_loops.py": {"exec"}, "interp/plan/plan.py": {"exec"}, "interp/allocation.py": {"ctypes"},
+        "interp/plan/number_loops.py": {"exec"}, "interp/plan/executor.py": {"exec"}, "interp/engine/allocation.py": {"ctypes"},
         "interp/plan/native/ufunc_loops.py": {"ctypes"}, "opdefs/table.py": {"pickle"}, "text/parse/grammar.py": {"pickle"},
-        "cli/run_session.py": {"sys.path"}, "optimizer/loading.py": {"exec", "spec_from_file_location"},
+        "cli/run/run_session.py": {"sys.path"}, "optimizer/loading.py": {"exec", "spec_from_file_location"},
     },
 }  # fmt: skip
 HEADINGS = {"Processes": PROCESSES, "Code": CODE, "Paths": PATHS, "Settings": SETTINGS}
 # Functions and methods of hlotool itself that only share a name with a sensitive function.
 UNRELATED = {
-    ("text/formatting/lines.py", "open"), ("text/formatting/callbacks.py", "open"), ("literals/parse.py", "open"), ("cli/opt_session.py", "load"),
-    ("cli/cmd_opt.py", "load"), ("syntax/regexes.py", "open"), ("cli/diff_folders.py", "write_text"),
-    ("cli/diff_many.py", "write_text"), ("cli/diff_passes.py", "write_text"),
+    ("text/formatting/lines.py", "open"), ("text/formatting/callbacks.py", "open"), ("literals/parse.py", "open"), ("cli/opt/opt_session.py", "load"),
+    ("cli/cmd_opt.py", "load"), ("syntax/regexes.py", "open"), ("cli/diff/diff_folders.py", "write_text"),
+    ("cli/diff/diff_many.py", "write_text"), ("cli/diff/diff_passes.py", "write_text"),
 }  # fmt: skip
 
 

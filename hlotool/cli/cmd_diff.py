@@ -12,11 +12,11 @@ import click
 
 from hlotool.cli.command import GROUPS, HloCommand
 from hlotool.cli.completions import complete_categories
-from hlotool.cli.diff_options import FOLDER_OPTIONS, FolderChoice, folder_options
+from hlotool.cli.diff.diff_options import FOLDER_OPTIONS, FolderChoice, folder_options
 from hlotool.cli.inputs import Outcome, files_or_stdin
 from hlotool.cli.interruption import PromptEnd
 from hlotool.cli.options import color_option, input_form_options, input_size_option, number_type, stdin_filename_option
-from hlotool.cli.run_deadline import Deadline
+from hlotool.cli.run.run_deadline import Deadline
 from hlotool.differ.categories import CATEGORIES, check_categories
 from hlotool.workspace.writing import check_outputs
 
@@ -150,16 +150,16 @@ def command(files: tuple[str, ...], choice: FolderChoice, output: str | None, ti
     outcome = Outcome()
     with PromptEnd(), Deadline(timeout, "comparison") as deadline:
         # Imported on use, since --help does not need NumPy.
-        from hlotool.cli.diff_session import DiffRequest, compare  # noqa: PLC0415
-        from hlotool.cli.memory_option import memory_limit_of  # noqa: PLC0415
+        from hlotool.cli.diff.diff_session import DiffRequest, compare  # noqa: PLC0415
+        from hlotool.cli.run.memory_option import memory_limit_of  # noqa: PLC0415
 
         values = {name: options[name] for name in DiffRequest._fields if name in options}
         values["semantic"] = _run_choice(options)
         request = DiffRequest(files[0], files[-1], output=None if output == "-" else output, max_memory=memory_limit_of(max_memory), **values)
         if compares_many:
-            from hlotool.cli.diff_folders import compare_folders  # noqa: PLC0415
-            from hlotool.cli.diff_many import ManyRequest  # noqa: PLC0415
-            from hlotool.cli.diff_passes import compare_passes  # noqa: PLC0415
+            from hlotool.cli.diff.diff_folders import compare_folders  # noqa: PLC0415
+            from hlotool.cli.diff.diff_many import ManyRequest  # noqa: PLC0415
+            from hlotool.cli.diff.diff_passes import compare_passes  # noqa: PLC0415
 
             many = ManyRequest.of(request, choice)
             compare_passes(files, many, outcome, deadline) if choice.passes else compare_folders(many, outcome, deadline)

@@ -16,14 +16,14 @@ import click
 
 import hlotool
 from hlotool.cli.command import HloCommand
+from hlotool.cli.diff.text_diff import unified_diff
 from hlotool.cli.inputs import Outcome, choose_files
 from hlotool.cli.options import click_option, color_option, file_choice_options, files_argument, input_form_options, input_size_option
 from hlotool.cli.output import SEPARATOR, bug_message, complain, counted, visible, write_out
 from hlotool.cli.progress import progress
-from hlotool.cli.render import render_to_stderr, wants_color
-from hlotool.cli.text_diff import unified_diff
+from hlotool.cli.rendering.render import render_to_stderr, wants_color
 from hlotool.errors import HlotoolError, InternalError, ParseError, Source
-from hlotool.options import options_of
+from hlotool.option_fields import options_of
 from hlotool.workspace.files import FileChoice, names_from
 from hlotool.workspace.reading import STDIN, InputForm, read_input
 from hlotool.workspace.settings import Settings, wrong_setting

@@ -13,7 +13,7 @@ from hlotool.cli.command import GROUPS, HloCommand
 from hlotool.cli.inputs import Outcome, files_or_stdin, read_module
 from hlotool.cli.options import color_option, input_form_options, input_size_option, stdin_filename_option
 from hlotool.cli.output import write_out
-from hlotool.graph.options import COLORINGS, EXPANSIONS, FORMATS, GraphOptions
+from hlotool.graph.graph_options import COLORINGS, EXPANSIONS, FORMATS, GraphOptions
 from hlotool.workspace.reading import STDIN, InputForm
 from hlotool.workspace.writing import check_outputs, replace_file
 
@@ -104,7 +104,7 @@ def command(
     form: InputForm,
 ) -> None:
     # Imported on use, since --help does not need it.
-    from hlotool.graph.graph import to_graph  # noqa: PLC0415
+    from hlotool.graph.to_graph import to_graph  # noqa: PLC0415
 
     if depth is not None and around is None:
         raise click.UsageError("--depth requires --around")

@@ -19,10 +19,10 @@ from hlotool.cli.inputs import Outcome, choose_files
 from hlotool.cli.interruption import PromptEnd
 from hlotool.cli.options import color_option, file_choice_options, files_argument, input_form_options, input_size_option, seconds_type, size_type
 from hlotool.cli.output import write_out
-from hlotool.cli.print_options import PRINT_OPTIONS, print_options
+from hlotool.cli.print_flags import PRINT_OPTIONS, print_options
 from hlotool.cli.progress import progress
-from hlotool.cli.run_deadline import Deadline
-from hlotool.optimizer.options import FAST, FAST_MATH, FAST_MATH_GROUPS, OptimizeOptions
+from hlotool.cli.run.run_deadline import Deadline
+from hlotool.optimizer.opt_options import FAST, FAST_MATH, FAST_MATH_GROUPS, OptimizeOptions
 from hlotool.workspace.files import FileChoice, names_from
 from hlotool.workspace.reading import STDIN
 from hlotool.workspace.workers import map_in_order
@@ -177,8 +177,8 @@ def command(files: tuple[str, ...], choice: FileChoice, files_from: str | None, 
     _check_usage(options, output)
     with PromptEnd(), Deadline(options["timeout"], "optimization") as deadline:
         # Imported on use, since --help does not need NumPy.
-        from hlotool.cli.opt_request import job_of, listing  # noqa: PLC0415
-        from hlotool.cli.opt_session import OptReport, load, lost_file, optimize_file  # noqa: PLC0415
+        from hlotool.cli.opt.opt_request import job_of, listing  # noqa: PLC0415
+        from hlotool.cli.opt.opt_session import OptReport, load, lost_file, optimize_file  # noqa: PLC0415
 
         load(options["load"])
         if options["list_passes"] or options["list_rules"]:

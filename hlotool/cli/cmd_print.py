@@ -12,7 +12,7 @@ from hlotool.cli.command import HloCommand
 from hlotool.cli.inputs import files_or_stdin
 from hlotool.cli.options import color_option, files_argument, input_form_options, input_size_option, stdin_filename_option
 from hlotool.cli.output import SEPARATOR
-from hlotool.cli.print_options import print_options
+from hlotool.cli.print_flags import print_options
 from hlotool.cli.printing import print_modules
 from hlotool.workspace.reading import InputForm
 

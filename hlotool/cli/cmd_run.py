@@ -15,8 +15,8 @@ from hlotool.cli.completions import complete_parameters
 from hlotool.cli.inputs import Outcome, files_or_stdin
 from hlotool.cli.interruption import PromptEnd
 from hlotool.cli.options import color_option, input_form_options, input_size_option, number_type, seconds_type, stdin_filename_option
-from hlotool.cli.run_deadline import Deadline
-from hlotool.cli.run_request import RunRequest
+from hlotool.cli.run.run_deadline import Deadline
+from hlotool.cli.run.run_request import RunRequest
 from hlotool.workspace.reading import STDIN, read_input
 from hlotool.workspace.writing import check_outputs
 
@@ -156,9 +156,9 @@ def command(files: tuple[str, ...], stdin_filename: str, **options: Any) -> None
     outcome = Outcome()
     with outcome.file(path):
         # Imported on use, since --help does not need NumPy.
-        from hlotool.cli.run_session import Session  # noqa: PLC0415
-        from hlotool.interp.allocation import keep_freed_memory, memory_limit  # noqa: PLC0415
-        from hlotool.interp.files import is_array_file  # noqa: PLC0415
+        from hlotool.cli.run.run_session import Session  # noqa: PLC0415
+        from hlotool.interp.arguments.argument_files import is_array_file  # noqa: PLC0415
+        from hlotool.interp.engine.allocation import keep_freed_memory, memory_limit  # noqa: PLC0415
 
         arrays = [value for _, value in options["arguments"] if is_array_file(value)]
         check_outputs([options["output"], options["trace_out"]], [path, options["inputs"], options["compare"], options["against"], *arrays])

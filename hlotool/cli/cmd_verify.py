@@ -30,7 +30,7 @@ from hlotool.cli.options import (
 )
 from hlotool.cli.output import bug_message, complain, counted, flush_out, write_out
 from hlotool.cli.progress import progress
-from hlotool.cli.render import FORMATS, Style, style_for
+from hlotool.cli.rendering.render import FORMATS, Style, style_for
 from hlotool.cli.rule_options import rule_options, settings_lines
 from hlotool.cli.similar import collapse
 from hlotool.workspace.files import FileChoice
@@ -228,7 +228,7 @@ def _write(pieces: Iterable[str], options: Options, *, to_stdout: bool) -> None:
 
 def _pieces(findings: Iterable[FileFinding], options: Options, style: Style) -> Iterator[str]:
     if options.statistics:
-        statistics = import_module("hlotool.cli.statistics").statistics
+        statistics = import_module("hlotool.cli.rendering.rule_statistics").statistics
         return statistics(findings, as_json=options.output_format in _RECORDS)  # type: ignore[no-any-return]
     return FORMATS[options.output_format](findings, style)
 

@@ -16,7 +16,7 @@ import hlotool
 from hlotool.cli.output import counted
 from hlotool.codes import CODE_NAMES, FAMILIES
 from hlotool.differ.categories import CATEGORIES, PREDICATES
-from hlotool.optimizer.options import FAST, FAST_MATH
+from hlotool.optimizer.opt_options import FAST, FAST_MATH
 from hlotool.optimizer.pass_table import pass_summaries
 
 __all__ = [

@@ -11,7 +11,7 @@ import click
 from click.exceptions import Exit
 
 from hlotool.cli.output import OutputError, complain, flush_out, report_bug, system_message
-from hlotool.cli.render import render_to_stderr
+from hlotool.cli.rendering.render import render_to_stderr
 from hlotool.errors import HlotoolError, Source
 from hlotool.workspace.files import FileChoice
 from hlotool.workspace.reading import STDIN, InputForm, read_input

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from hlotool.options import Option, parse_size
+from hlotool.option_fields import Option, parse_size
 from hlotool.workspace.files import FileChoice
 from hlotool.workspace.keys import FILE_OPTIONS
 from hlotool.workspace.reading import STDIN, InputForm, limit_input_size

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from hlotool.cli.diff.text_diff import unified_diff
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import complain, counted, write_out
-from hlotool.cli.render import wants_color
-from hlotool.cli.text_diff import unified_diff
+from hlotool.cli.rendering.render import wants_color
 from hlotool.errors import HlotoolError
 from hlotool.workspace.checking import check_text
 from hlotool.workspace.findings import Checked

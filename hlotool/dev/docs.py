@@ -23,7 +23,7 @@ from hlotool.dev.operations import family, operations_page
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.optimizer.explanations import explain_rewrite, topic_summary, topics
-from hlotool.optimizer.options import FAST_MATH
+from hlotool.optimizer.opt_options import FAST_MATH
 from hlotool.optimizer.pipeline import PASSES, PIPELINES, pass_summary
 from hlotool.optimizer.registry import all_rules
 from hlotool.shapes.dtype import ELEMENT_TYPES

@@ -37,7 +37,7 @@ from hlotool.record import Record
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import array_shape
 from hlotool.text.print.instruction import InstructionWriter
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.print.printer import to_text
 
 __all__ = ["VERSION", "CanonicalForm", "Hashes", "canonical", "canonical_text", "hash_computations", "hash_module", "hashes"]

@@ -14,7 +14,7 @@ from hlotool.ir.model import Instruction, Module
 from hlotool.shapes.shape import ProgramShape
 from hlotool.text.locate.instruction import locate
 from hlotool.text.print.instruction import InstructionWriter
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.print.printer import header_attributes
 from hlotool.text.source.part_names import PartName
 

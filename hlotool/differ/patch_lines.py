@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlotool.ir.model import Computation
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 
 __all__ = ["PATCH_PRINT", "closing_line", "opening_line"]
 

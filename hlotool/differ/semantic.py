@@ -11,16 +11,16 @@ from hlotool.differ.delta import Delta
 from hlotool.differ.differ import diff
 from hlotool.differ.graph import Graph
 from hlotool.errors import EvaluationError
-from hlotool.interp.comparison import Comparison, Tolerance, compare, tolerance_of
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.arguments.inputs import random_arguments
+from hlotool.interp.arrays.dtypes import NUMBERS, Array
+from hlotool.interp.arrays.literal_values import literal_value
+from hlotool.interp.arrays.values import Value, leaves, with_leaves
+from hlotool.interp.engine.observers import Observer, RunPosition
+from hlotool.interp.engine.placement import is_device_independent, is_whole
 from hlotool.interp.evaluator import evaluate_replicas
-from hlotool.interp.inputs import random_arguments
-from hlotool.interp.literal import literal_value
-from hlotool.interp.observers import Observer, RunPosition
-from hlotool.interp.options import RunOptions
-from hlotool.interp.placement import is_device_independent, is_whole
-from hlotool.interp.tracing import origin_of
-from hlotool.interp.values import Value, leaves, with_leaves
+from hlotool.interp.reports.comparison import Comparison, Tolerance, compare, tolerance_of
+from hlotool.interp.reports.tracing import origin_of
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.record import Record
 from hlotool.shapes.shape import Shape, array_shape

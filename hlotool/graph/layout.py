@@ -12,7 +12,7 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from hlotool.graph.options import GraphError
+from hlotool.graph.graph_options import GraphError
 
 __all__ = ["Arrangement", "arrange"]
 

@@ -18,16 +18,16 @@ from hlotool.errors import visible
 from hlotool.graph.arrangements import Arrangements
 from hlotool.graph.colors import DECADES, FAMILIES, HEAT, NO_SOURCE, family_of, source_color
 from hlotool.graph.drawing import CHARACTER_WIDTH, HEADER, LINE_HEIGHT, PADDING, TEXT_MARGIN
+from hlotool.graph.graph_options import COLORINGS, GraphOptions
 from hlotool.graph.groups import Group
 from hlotool.graph.labels import group_lines, instruction_lines
-from hlotool.graph.options import COLORINGS, GraphOptions
 from hlotool.graph.outline import Outline
 from hlotool.graph.painting import Facts
 from hlotool.graph.picture import AUTO_BOXES, MAX_WITH_LAYERS, RANKS
 from hlotool.graph.placing import GAP_X, GAP_Y
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.text.print.instruction import InstructionWriter
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["page"]

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from hlotool.graph.graph_options import GraphError
 from hlotool.graph.groups import Group
-from hlotool.graph.options import GraphError
 from hlotool.graph.outline import Outline
 from hlotool.ir.model import Computation, Instruction
 

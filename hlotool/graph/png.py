@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from hlotool.graph.options import GraphError
+from hlotool.graph.graph_options import GraphError
 from hlotool.graph.painting import Paint
 from hlotool.graph.picture import Picture
 from hlotool.graph.svg import size_of_svg, svg

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hlotool.analysis.users import users
 from hlotool.errors import nearest
-from hlotool.graph.options import GraphError, GraphOptions
+from hlotool.graph.graph_options import GraphError, GraphOptions
 from hlotool.ir.model import Computation, Instruction, Module
 
 __all__ = ["Selection", "select"]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from html import escape
 
 from hlotool.graph.drawing import CHARACTER_WIDTH, HEADER, LINE_HEIGHT, PADDING, TEXT_MARGIN, Drawing, Point, Rectangle, draw, lines_of
+from hlotool.graph.graph_options import GraphError
 from hlotool.graph.groups import Group
-from hlotool.graph.options import GraphError
 from hlotool.graph.painting import Paint
 from hlotool.graph.picture import Box, Edge, Picture
 

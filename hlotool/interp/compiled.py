@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import EvaluationError
+from hlotool.interp.arrays.values import Value
+from hlotool.interp.engine.program import obstacles, runnable_instructions
 from hlotool.interp.evaluator import evaluate
-from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.cache import KnownModule, known_module
-from hlotool.interp.program import obstacles, runnable_instructions
-from hlotool.interp.values import Value
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 
 __all__ = ["CompiledModule", "compile"]

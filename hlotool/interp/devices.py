@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from typing import Any
 
+from hlotool.interp.arrays.values import Value
 from hlotool.interp.queues import HostQueues
-from hlotool.interp.values import Value
 from hlotool.record import Record
 
 __all__ = ["Device", "DeviceGrid", "InstructionState", "Wait", "exchange"]

@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hlotool.errors import EvaluationError, Violation
+from hlotool.interp.arrays.literal_values import literal_value
+from hlotool.interp.arrays.values import PYTREE_HINT, Value, checked_argument, own_arrays, with_leaves
 from hlotool.interp.custom_calls.partitions import mesh_axes
 from hlotool.interp.devices import DeviceGrid
+from hlotool.interp.engine.lockstep import run_in_lockstep
+from hlotool.interp.engine.memory_estimate import memory_diagnostics
+from hlotool.interp.engine.observers import Observer
+from hlotool.interp.engine.placement import part_hint
+from hlotool.interp.engine.program import obstacles, runnable_instructions
+from hlotool.interp.engine.reference import ReferenceExecutor
 from hlotool.interp.failures import failure
 from hlotool.interp.kernels.base import Invoke
-from hlotool.interp.literal import literal_value
-from hlotool.interp.lockstep import run_in_lockstep
-from hlotool.interp.memory import memory_diagnostics
-from hlotool.interp.observers import Observer
-from hlotool.interp.options import RunOptions
-from hlotool.interp.placement import part_hint
 from hlotool.interp.plan.cache import known_module, warn_of_fault
 from hlotool.interp.plan.errors import Mismatch
-from hlotool.interp.program import obstacles, runnable_instructions
 from hlotool.interp.queues import HostQueues
-from hlotool.interp.reference import ReferenceExecutor
-from hlotool.interp.values import PYTREE_HINT, Value, checked_argument, own_arrays, with_leaves
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Instruction, Module
 from hlotool.shapes.shape import Shape
 
 if TYPE_CHECKING:
-    from hlotool.interp.plan.plan import Plan
+    from hlotool.interp.plan.executor import Plan
 
 __all__ = ["compute", "evaluate", "evaluate_replicas"]
 

@@ -6,7 +6,7 @@ settings files are derived from the fields of `VerifyModes`.
 
 from __future__ import annotations
 
-from hlotool.options import option
+from hlotool.option_fields import option
 from hlotool.record import Record
 
 __all__ = ["VerifyModes"]

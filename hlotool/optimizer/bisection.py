@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from hlotool.ir.model import Module
+from hlotool.optimizer.opt_options import OptimizeOptions
+from hlotool.optimizer.opt_report import Rewritten
 from hlotool.optimizer.optimizer import run_specs
-from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec
-from hlotool.optimizer.report import Rewritten
 from hlotool.record import Record, replace
 
 __all__ = ["Culprit", "first_wrong_rewrite"]

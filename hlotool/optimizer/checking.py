@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from hlotool.errors import EvaluationError
-from hlotool.interp.comparison import compare, tolerance_of
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.arguments.inputs import random_arguments
+from hlotool.interp.arrays.dtypes import NUMBERS, Array
+from hlotool.interp.arrays.values import Value, leaves
 from hlotool.interp.evaluator import evaluate
-from hlotool.interp.inputs import random_arguments
-from hlotool.interp.options import RunOptions
-from hlotool.interp.values import Value, leaves
+from hlotool.interp.reports.comparison import compare, tolerance_of
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 from hlotool.record import Record
 from hlotool.shapes.dtype import ELEMENT_TYPES

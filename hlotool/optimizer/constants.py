@@ -9,7 +9,7 @@ import numpy as np
 
 from hlotool.analysis.simplify import converted, is_same_number
 from hlotool.errors import HlotoolError
-from hlotool.interp.dtypes import NUMPY_TYPES, Array
+from hlotool.interp.arrays.dtypes import NUMPY_TYPES, Array
 from hlotool.literals.data import element_bytes
 from hlotool.literals.floats import encode_floats
 from hlotool.literals.literal import Literal, literal_from_bytes

@@ -14,8 +14,8 @@ from hlotool.ir.walk import is_fusion_computation
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import RUNS_COMPUTATIONS
 from hlotool.optimizer.inlining import has_changeable_signature
-from hlotool.optimizer.options import OptimizeOptions
-from hlotool.optimizer.report import Report
+from hlotool.optimizer.opt_options import OptimizeOptions
+from hlotool.optimizer.opt_report import Report
 from hlotool.shapes.shape import ProgramShape
 from hlotool.verifier.engine import InstructionRules
 from hlotool.verifier.facts import Facts

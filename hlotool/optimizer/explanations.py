@@ -6,7 +6,7 @@ from inspect import cleandoc, getdoc
 from sys import modules
 from typing import NamedTuple
 
-from hlotool.optimizer.options import FAST_MATH
+from hlotool.optimizer.opt_options import FAST_MATH
 from hlotool.optimizer.pipeline import PASSES, PIPELINES, pass_names, pass_of, pass_summary
 from hlotool.optimizer.registry import all_rules
 

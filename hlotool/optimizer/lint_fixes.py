@@ -13,9 +13,9 @@ from functools import lru_cache
 
 from hlotool.analysis.sizes import elements_of
 from hlotool.errors import Edit, EvaluationError
+from hlotool.interp.arrays.literal_values import literal_value
 from hlotool.interp.evaluator import compute
-from hlotool.interp.literal import literal_value
-from hlotool.interp.options import RunOptions
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Instruction, Module
 from hlotool.literals.literal import Literal
 from hlotool.memo import cached_property

@@ -8,11 +8,11 @@ from hlotool.collection import no_garbage_collection
 from hlotool.errors import HlotoolError, nearest
 from hlotool.ir.model import Module
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.options import FAST, OptimizeOptions
+from hlotool.optimizer.opt_options import FAST, OptimizeOptions
+from hlotool.optimizer.opt_report import OptimizedModule, Report
 from hlotool.optimizer.pass_list import PassSpec, parse_passes
 from hlotool.optimizer.pipeline import DEFAULT_LEVEL, PIPELINES, PassObserver, run_pipeline
 from hlotool.optimizer.registry import fast_math_flags
-from hlotool.optimizer.report import OptimizedModule, Report
 from hlotool.optimizer.why_not import explain_why_not
 from hlotool.record import replace
 

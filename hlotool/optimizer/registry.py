@@ -20,7 +20,7 @@ from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.optimizer import rules
-from hlotool.optimizer.options import FAST_MATH, FAST_MATH_GROUPS
+from hlotool.optimizer.opt_options import FAST_MATH, FAST_MATH_GROUPS
 from hlotool.optimizer.pattern_rewriter import PatternRewriter, depends_on
 from hlotool.record import Record
 

@@ -16,9 +16,9 @@ from hlotool.opdefs.base import OpDef
 from hlotool.optimizer.constants import CannotBuildError
 from hlotool.optimizer.context import Changes, Context
 from hlotool.optimizer.inlining import can_take_sharding
+from hlotool.optimizer.opt_report import RuleStatistics
 from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.registry import FAILURES, Rule
-from hlotool.optimizer.report import RuleStatistics
 from hlotool.shapes.shape import compatible
 
 __all__ = ["adapt", "rejection_reason", "simplify"]

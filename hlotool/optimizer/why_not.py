@@ -16,12 +16,12 @@ from hlotool.opdefs.inference import count as counted
 from hlotool.opdefs.traits import NONDETERMINISTIC
 from hlotool.optimizer.constants import CannotBuildError
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.opt_options import OptimizeOptions
+from hlotool.optimizer.opt_report import Report, Rewritten, WhyNot, line_of
 from hlotool.optimizer.pass_list import PassSpec
 from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.pipeline import PASSES, topics_of
 from hlotool.optimizer.registry import FAILURES, Rule, all_rules
-from hlotool.optimizer.report import Report, Rewritten, WhyNot, line_of
 from hlotool.optimizer.simplify import rejection_reason
 from hlotool.record import replace
 

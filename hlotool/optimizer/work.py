@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import isqrt, prod
 
 from hlotool.errors import Violation
-from hlotool.interp.observers import Observer, RunPosition
+from hlotool.interp.engine.observers import Observer, RunPosition
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import ACCUMULATED, COMMUNICATES, DEVICE_ID, EXPENSIVE, FORWARDS, MOVES, NONDETERMINISTIC, STRUCTURAL
 from hlotool.shapes.shape import Shape

@@ -1,6 +1,6 @@
 """The table of element types.
 
-The floating-point rows follow the definitions in ml_dtypes and XLA. `interp/dtypes.py` maps element
+The floating-point rows follow the definitions in ml_dtypes and XLA. `interp/arrays/dtypes.py` maps element
 types to NumPy dtypes.
 """
 

@@ -9,7 +9,7 @@ from hlotool.ir.model import Module
 from hlotool.opdefs.inference import count
 from hlotool.syntax.kinds import KINDS, PLAIN
 from hlotool.syntax.scanner import scan
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.print.printer import to_text
 
 __all__ = ["notebook_html", "to_html"]

@@ -13,13 +13,13 @@ from hlotool.differ.rendering.report import report_of
 from hlotool.differ.rendering.rows import Layout
 from hlotool.differ.rendering.text import text_rows
 from hlotool.errors import HlotoolError
-from hlotool.interp.comparison import Comparison, compare_values
-from hlotool.interp.dtypes import Array, number_type
+from hlotool.interp.arguments.argument_files import output_names
+from hlotool.interp.arguments.inputs import random_arguments
+from hlotool.interp.arrays.dtypes import Array, number_type
+from hlotool.interp.arrays.values import Value, leaves
 from hlotool.interp.evaluator import evaluate
-from hlotool.interp.files import output_names
-from hlotool.interp.inputs import random_arguments
-from hlotool.interp.options import RunOptions
-from hlotool.interp.values import Value, leaves
+from hlotool.interp.reports.comparison import Comparison, compare_values
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 from hlotool.opdefs.inference import count
 from hlotool.text.parse.parser import parse

@@ -18,13 +18,13 @@ from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.constraints import ResultRules, check_precision, check_result
 from hlotool.opdefs.layouts import check_kept_layout
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.options import options_of
+from hlotool.option_fields import options_of
 from hlotool.record import replace
 from hlotool.shapes.shape import Shape
 from hlotool.verifier.damage import Damage
+from hlotool.verifier.diagnosing import Reporter
 from hlotool.verifier.facts import Facts, has_mixed_precision, is_optimized
 from hlotool.verifier.registry import LINT, MODULE_RULES, SHAPE_RULES, Finding
-from hlotool.verifier.report import Reporter
 from hlotool.verifier.selection import Selection
 from hlotool.verifier.suppressions import apply_suppressions
 

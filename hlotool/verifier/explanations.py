@@ -34,7 +34,7 @@ from hlotool.opdefs.codecs.enums import ENUMS
 from hlotool.opdefs.kinds import DESCRIPTIONS
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.table import OPS
-from hlotool.options import options_of
+from hlotool.option_fields import options_of
 from hlotool.text.parse.parser import parse_all
 from hlotool.verifier.fixing import fix_rules, rewrite_fixes
 from hlotool.verifier.registry import MODULE_RULES, SHAPE_RULES

@@ -18,7 +18,7 @@ from hlotool.differ.predicates import Predicate
 from hlotool.differ.rendering.report import Report, report_of
 from hlotool.differ.rendering.summary import summary
 from hlotool.errors import HlotoolError, ParseError, Source
-from hlotool.interp.allocation import memory_limit
+from hlotool.interp.engine.allocation import memory_limit
 from hlotool.ir.model import Module
 from hlotool.ir.walk import shown_computations
 from hlotool.workspace.findings import FileFinding

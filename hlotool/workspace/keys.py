@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.options import Option, options_of
+from hlotool.option_fields import Option, options_of
 from hlotool.text.formatting.style import FormatStyle
 from hlotool.workspace.presets import PRESETS
 

@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from hlotool.errors import Diagnostic, EvaluationError, HlotoolError, InternalError, ParseError
-from hlotool.interp.options import RunOptions
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 from hlotool.opdefs.inference import count
 from hlotool.opdefs.traits import COLLECTIVE
 from hlotool.optimizer.bisection import first_wrong_rewrite
 from hlotool.optimizer.checking import trials
 from hlotool.optimizer.context import Context
+from hlotool.optimizer.opt_options import OptimizeOptions
+from hlotool.optimizer.opt_report import OptimizedModule, Report
 from hlotool.optimizer.optimizer import run_specs
-from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec
 from hlotool.optimizer.pipeline import PassRun
-from hlotool.optimizer.report import OptimizedModule, Report
 from hlotool.record import replace
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.print.printer import to_text
 from hlotool.text.source.files import InputError
 from hlotool.verifier.engine import verify

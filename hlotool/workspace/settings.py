@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from hlotool.errors import HlotoolError, nearest
-from hlotool.options import Option
+from hlotool.option_fields import Option
 from hlotool.workspace.reading import file_status, read_bounded, real_path
 
 __all__ = ["Settings", "SettingsError", "forget_settings", "settings_for", "wrong_setting"]

@@ -21,8 +21,8 @@ from hlotool.builder.builder import Builder
 from hlotool.builder.dimension_numbers import GatherDimensionNumbers
 from hlotool.builder.op import Op
 from hlotool.builder.texts import make_shape
-from hlotool.interp.files import Arguments
-from hlotool.interp.inputs import random_arguments
+from hlotool.interp.arguments.argument_files import Arguments
+from hlotool.interp.arguments.inputs import random_arguments
 from hlotool.ir.model import Module
 from hlotool.shapes.positions import dimension_letters, dimension_number, memory_order
 from hlotool.shapes.shape import array_shape

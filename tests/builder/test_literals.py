@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hlotool
-from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.arrays.dtypes import NUMPY_TYPES
 from hlotool.ir.equal import differences
 
 

@@ -295,7 +295,7 @@ def test_reading_in_a_pager_does_not_count_towards_the_timeout(pair, cli, monkey
         timers.append([thread for thread in threading.enumerate() if isinstance(thread, threading.Timer) and not thread.finished.is_set()])
         return True
 
-    monkeypatch.setattr("hlotool.cli.diff_output.show_in_pager", show)
+    monkeypatch.setattr("hlotool.cli.diff.diff_output.show_in_pager", show)
     assert cli("diff", *pair, "--timeout", "300").exit_code == 1
     assert timers == [[]]
 

@@ -12,7 +12,7 @@ import pytest
 from schemas import check_schema
 
 import hlotool
-from hlotool.cli.diff_folders import SCHEMA as SCHEMA_NAME
+from hlotool.cli.diff.diff_folders import SCHEMA as SCHEMA_NAME
 from hlotool.differ.folders import pair_up
 from hlotool.workspace.modules import modules_or_error
 
@@ -171,7 +171,7 @@ def test_files_that_vanish(cli, folders, tmp_path, monkeypatch, folder):
         (tmp_path / folder / "b.hlo").unlink()
         return pair_up(left, right)
 
-    monkeypatch.setattr("hlotool.cli.diff_folders.pair_up", pair_up_late)
+    monkeypatch.setattr("hlotool.cli.diff.diff_folders.pair_up", pair_up_late)
     result = cli("diff", *pair, "--output-format", "json")
     assert result.exit_code == 2
     assert f"{folder}/b.hlo" in result.stderr

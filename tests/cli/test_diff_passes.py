@@ -10,7 +10,7 @@ import pytest
 from schemas import check_schema
 
 import hlotool
-from hlotool.cli.diff_passes import SCHEMA as SCHEMA_NAME
+from hlotool.cli.diff.diff_passes import SCHEMA as SCHEMA_NAME
 
 DIFFER = Path(hlotool.__file__).parent / "differ"
 SCHEMA, DIFF_SCHEMA = (json.loads((DIFFER / name).read_text(encoding="utf-8")) for name in ("passes.schema.json", "diff.schema.json"))

@@ -12,7 +12,7 @@ import pytest
 from hlotool.codes import CODE_NAMES
 from hlotool.errors import Diagnostic, ParseError
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.options import options_of
+from hlotool.option_fields import options_of
 from hlotool.text.parse.parser import parse
 from hlotool.verifier.engine import verify
 from hlotool.verifier.explanations import Example, example_of, explain_rule

@@ -11,9 +11,9 @@ import pytest
 
 from hlotool.codes import CODE_NAMES
 from hlotool.errors import Diagnostic, Edit, Fix
+from hlotool.interp.arguments.inputs import random_arguments
+from hlotool.interp.arrays.values import leaves
 from hlotool.interp.evaluator import evaluate
-from hlotool.interp.inputs import random_arguments
-from hlotool.interp.values import leaves
 from hlotool.optimizer.checking import same_bits
 from hlotool.optimizer.registry import all_rules
 from hlotool.text.parse.parser import parse

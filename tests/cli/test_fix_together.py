@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from hlotool.errors import Diagnostic
+from hlotool.interp.arguments.inputs import random_arguments
+from hlotool.interp.arrays.values import leaves
 from hlotool.interp.evaluator import evaluate
-from hlotool.interp.inputs import random_arguments
-from hlotool.interp.values import leaves
 from hlotool.ir.model import Module
 from hlotool.optimizer.checking import same_bits
 from hlotool.testing import random_module

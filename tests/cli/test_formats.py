@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.cli.render import FORMATS, Style
+from hlotool.cli.rendering.render import FORMATS, Style
 from hlotool.codes import CODE_NAMES, FAMILIES
 from hlotool.errors import Diagnostic, Edit, Fix
 from hlotool.workspace.findings import FileFinding

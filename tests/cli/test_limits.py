@@ -21,7 +21,7 @@ import pytest
 
 import hlotool
 from hlotool.errors import Violation
-from hlotool.interp.memory import default_limit
+from hlotool.interp.engine.memory_estimate import default_limit
 from hlotool.workspace.workers import map_in_order
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -213,7 +213,7 @@ def test_the_timeout_covers_the_import_of_a_handler(tmp_path: Path) -> None:
 def test_memory_beyond_the_estimate_is_limited_too() -> None:
     # A new process is needed, since this process may hold freed memory that it can use again.
     lines = (
-        "from hlotool.interp.allocation import memory_limit",
+        "from hlotool.interp.engine.allocation import memory_limit",
         "try:",
         "    with memory_limit(100 << 20):",
         "        bytearray(50 << 20)",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import hlotool
-from hlotool.optimizer.options import FAST_MATH
+from hlotool.optimizer.opt_options import FAST_MATH
 from hlotool.optimizer.pipeline import PIPELINES
 
 ROOT = Path(__file__).resolve().parents[2]

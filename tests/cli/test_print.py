@@ -13,8 +13,8 @@ from case_files import read_cases
 
 import hlotool
 from hlotool.cli.main import run
-from hlotool.cli.print_options import PRESETS
-from hlotool.options import options_of
+from hlotool.cli.print_flags import PRESETS
+from hlotool.option_fields import options_of
 
 TEXT = """HloModule m, is_scheduled=true
 

@@ -65,9 +65,9 @@ def test_the_guides_op_works():
         "from hlotool.opdefs.inference import array_operand\n"
         "from hlotool.opdefs.kinds import Bool, Int\n"
         "from hlotool.shapes.shape import Shape, array_shape\n"
-        "from hlotool.interp.dtypes import Array\n"
+        "from hlotool.interp.arrays.dtypes import Array\n"
         "from hlotool.interp.kernels.base import kernel\n"
-        "from hlotool.interp.memory_order import forward\n"
+        "from hlotool.interp.arrays.memory_order import forward\n"
         "import hlotool\n"
         "import numpy as np\n"
         + definition

@@ -15,7 +15,7 @@ from case_files import Case, expected_errors, read_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.arrays.dtypes import NUMPY_TYPES
 
 OUT_OF_RANGE = [case for case in read_cases(Path(__file__).parents[1] / "ops" / "out-of-range.hlo") if expected_errors(case.text)]
 NEGATE = "ENTRY e { x = f32[2,3] parameter(0) ROOT y = f32[2,3] negate(x) }"

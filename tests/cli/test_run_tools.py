@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hlotool
-from hlotool.cli.run_progress import RunProgress, is_wanted
+from hlotool.cli.run.run_progress import RunProgress, is_wanted
 
 LOOP = """HloModule loop
 
@@ -285,8 +285,8 @@ def test_a_terminal_shows_the_progress_of_a_long_run(file_of, monkeypatch, execu
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr("hlotool.cli.run_progress._PATIENCE", 0.0)
-    monkeypatch.setattr("hlotool.cli.run_progress._INTERVAL", 0.0)
+    monkeypatch.setattr("hlotool.cli.run.run_progress._PATIENCE", 0.0)
+    monkeypatch.setattr("hlotool.cli.run.run_progress._INTERVAL", 0.0)
     assert is_wanted(quiet=False)
     assert not is_wanted(quiet=True)
     progress = RunProgress()

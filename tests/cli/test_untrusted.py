@@ -85,7 +85,7 @@ def test_archives_of_zeros(cli: Callable[..., Result], tmp_path: Path, monkeypat
     (tmp_path / "m.hlo").write_text(SUM)
     np.savez_compressed(tmp_path / "p.npz", p=np.zeros(1 << 24, np.float32))
     assert (tmp_path / "p.npz").stat().st_size < 1 << 17
-    monkeypatch.setattr("hlotool.interp.files.default_limit", lambda: 1 << 20)
+    monkeypatch.setattr("hlotool.interp.arguments.argument_files.default_limit", lambda: 1 << 20)
     for option in ("--inputs", "--compare"):
         result = cli("run", option, tmp_path / "p.npz", tmp_path / "m.hlo")
         assert (result.exit_code, result.stderr.splitlines()[-1]) == (

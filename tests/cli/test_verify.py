@@ -9,7 +9,7 @@ from dataclasses import asdict
 import pytest
 
 import hlotool
-from hlotool.cli.render import FORMATS, Style, wants_color
+from hlotool.cli.rendering.render import FORMATS, Style, wants_color
 from hlotool.errors import Diagnostic
 from hlotool.workspace.findings import FileFinding
 

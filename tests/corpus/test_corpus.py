@@ -19,7 +19,7 @@ from compare import differences
 
 from hlotool.errors import ParseError, Source
 from hlotool.text.parse.parser import parse, parse_source
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.print.printer import to_text
 
 CORPUS = Path(os.environ["HLOTOOL_CORPUS"])

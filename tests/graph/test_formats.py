@@ -15,10 +15,10 @@ from graph_readers import GraphPage, page_data, read_dot
 import hlotool
 from hlotool.graph.colors import FAMILIES, HEAT
 from hlotool.graph.drawing import draw
-from hlotool.graph.graph import picture_of
+from hlotool.graph.graph_options import COLORINGS, GraphError, GraphOptions
 from hlotool.graph.layout import arrange
-from hlotool.graph.options import COLORINGS, GraphError, GraphOptions
 from hlotool.graph.placing import place
+from hlotool.graph.to_graph import picture_of
 
 TEXT = """HloModule m
 

@@ -10,7 +10,7 @@ from hypothesis import given, note, settings
 from strategies import RANDOM
 
 import hlotool
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.arrays.dtypes import NUMBERS, Array
 from hlotool.interp.kernels import window_products
 from hlotool.interp.kernels.convolution import _sum_tap_products
 from hlotool.interp.kernels.window_products import Convolution

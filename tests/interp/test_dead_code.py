@@ -12,7 +12,7 @@ from looped import compiled_loops
 
 import hlotool
 from hlotool.errors import HlotoolError
-from hlotool.interp.inputs import random_arguments
+from hlotool.interp.arguments.inputs import random_arguments
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Module
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import hlotool
+from hlotool.interp.arguments.inputs import random_arguments
+from hlotool.interp.arrays.values import leaves
 from hlotool.interp.evaluator import compute
-from hlotool.interp.inputs import random_arguments
-from hlotool.interp.values import leaves
 
 NEGATE = "ENTRY e {{ x = {0} parameter(0) ROOT r = {0} negate(x) }}"
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hlotool.interp import functions
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.arrays import arithmetic as functions
+from hlotool.interp.arrays.dtypes import NUMBERS, Array
+from hlotool.interp.arrays.special import erf
 from hlotool.interp.kernels.contraction import matrix_product
 from hlotool.interp.kernels.conversion import convert_values
-from hlotool.interp.special import erf
 
 FLOATS = (np.float32, np.float64)
 SPECIAL = [

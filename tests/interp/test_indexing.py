@@ -11,7 +11,7 @@ from hypothesis import given, note, settings
 from strategies import RANDOM
 
 import hlotool
-from hlotool.interp.dtypes import NUMPY_TYPES, Array
+from hlotool.interp.arrays.dtypes import NUMPY_TYPES, Array
 from hlotool.interp.kernels import scattering
 
 

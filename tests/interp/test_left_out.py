@@ -7,8 +7,8 @@ from typing import Literal
 import pytest
 
 import hlotool
-from hlotool.interp.options import RunOptions
-from hlotool.interp.program import runnable_instructions, skipped_instructions
+from hlotool.interp.engine.program import runnable_instructions, skipped_instructions
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 
 ROWS = {

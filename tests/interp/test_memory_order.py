@@ -20,13 +20,13 @@ from random_ops import random_instance
 
 import hlotool
 from hlotool.errors import HlotoolError
-from hlotool.interp.inputs import random_arguments
+from hlotool.interp.arguments.inputs import random_arguments
+from hlotool.interp.arrays.literal_values import literal_array
+from hlotool.interp.arrays.values import leaves
 from hlotool.interp.kernels.table import OPS
-from hlotool.interp.literal import literal_array
-from hlotool.interp.plan.graph import Loop
 from hlotool.interp.plan.loop_layouts import required_orders
 from hlotool.interp.plan.lowering import CallGraph, Lowering
-from hlotool.interp.values import leaves
+from hlotool.interp.plan.operations import Loop
 from hlotool.ir.model import Module
 from hlotool.literals.parse import parse_literal
 

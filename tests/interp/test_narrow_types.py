@@ -11,8 +11,8 @@ from instances import FAMILIES, Draw, module_of
 from random_ops import random_instance
 
 import hlotool
-from hlotool.interp.dtypes import NUMBERS
-from hlotool.interp.values import leaves
+from hlotool.interp.arrays.dtypes import NUMBERS
+from hlotool.interp.arrays.values import leaves
 from hlotool.ir.model import Module
 
 NARROW = {name: number for name, number in NUMBERS.items() if number.bits < 8 and number.kind != "pred"}

@@ -345,7 +345,7 @@ def test_computations_that_kernels_call_with_unexpected_arguments():
 
 
 def test_a_module_that_cannot_be_compiled_runs_with_a_warning(monkeypatch):
-    monkeypatch.setattr("hlotool.interp.plan.functions.schedule", lambda region, forms: 1 / 0)
+    monkeypatch.setattr("hlotool.interp.plan.function_writer.schedule", lambda region, forms: 1 / 0)
     with pytest.warns(RuntimeWarning, match="please report this: ZeroDivisionError"):
         assert hlotool.evaluate(counting(3), [np.zeros(4096)], executor="plan")[0] == 3
 

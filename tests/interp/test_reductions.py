@@ -15,11 +15,11 @@ from hypothesis import given, note, settings
 from strategies import RANDOM
 
 import hlotool
-from hlotool.interp import arg_reducers, array_reductions
-from hlotool.interp.arg_reducers import arg_reducer_of
-from hlotool.interp.array_reductions import reduce_along
-from hlotool.interp.dtypes import NUMBERS, Array
-from hlotool.interp.functions import maximum_floats, minimum_floats
+from hlotool.interp.arrays import arg_reducers, array_reductions
+from hlotool.interp.arrays.arg_reducers import arg_reducer_of
+from hlotool.interp.arrays.arithmetic import maximum_floats, minimum_floats
+from hlotool.interp.arrays.array_reductions import reduce_along
+from hlotool.interp.arrays.dtypes import NUMBERS, Array
 from hlotool.interp.kernels import pooling, reduction, scattering
 
 SPECIAL_NUMBERS = [0.0, -0.0, 1.0, 1.0, -1.0, 2.0, np.inf, -np.inf, np.nan]
@@ -205,7 +205,7 @@ def test_argmax_does_not_take_a_step_per_element() -> None:
     text = PAIRS.format(reducer=reducer, type="f32", sizes="300", result="", axes="0")
     calls = []
 
-    class Calls(hlotool.interp.observers.Observer):
+    class Calls(hlotool.interp.engine.observers.Observer):
         def started(self, where: object, instruction: hlotool.ir.model.Instruction) -> None:
             calls.append(instruction.opcode)
 

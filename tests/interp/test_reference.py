@@ -12,12 +12,12 @@ import pytest
 
 import hlotool
 from hlotool.interp import compute
-from hlotool.interp.binding import Binding
 from hlotool.interp.devices import DeviceGrid
+from hlotool.interp.engine.binding import Binding
+from hlotool.interp.engine.ownership import can_alias
+from hlotool.interp.engine.program import ProgramCache, computation_program, dependency_order, instruction_program, obstacles, runnable_instructions
+from hlotool.interp.engine.reference import ReferenceExecutor
 from hlotool.interp.kernels.base import Invoke, Kernel
-from hlotool.interp.ownership import can_alias
-from hlotool.interp.program import ProgramCache, computation_program, dependency_order, instruction_program, obstacles, runnable_instructions
-from hlotool.interp.reference import ReferenceExecutor
 
 OPTIONS = hlotool.RunOptions()
 
@@ -166,7 +166,7 @@ def test_unreadable_constants_are_reported_at_the_computation(monkeypatch, error
     def literal_value(*_):
         raise error
 
-    monkeypatch.setattr(hlotool.interp.program, "literal_value", literal_value)
+    monkeypatch.setattr(hlotool.interp.engine.program, "literal_value", literal_value)
     module = hlotool.parse("ENTRY e {\n  ROOT c = f32[] constant(1)\n}")
     with pytest.raises(hlotool.EvaluationError) as caught:
         ProgramCache(module, OPTIONS).program_for(Invoke(module.entry, ()))
@@ -180,8 +180,8 @@ def test_whether_a_computation_runs_in_batches_is_computed_once(monkeypatch):
         ENTRY e { x = f32[2] parameter(0) ROOT r = f32[4] concatenate(x, x), dimensions={0} }"""
     )
     asked = []
-    can_batch = hlotool.interp.program.can_batch
-    monkeypatch.setattr(hlotool.interp.program, "can_batch", lambda computation: asked.append(computation) or can_batch(computation))
+    can_batch = hlotool.interp.engine.program.can_batch
+    monkeypatch.setattr(hlotool.interp.engine.program, "can_batch", lambda computation: asked.append(computation) or can_batch(computation))
     programs = ProgramCache(module, OPTIONS)
     assert [programs.can_batch(computation) for computation in module.computations * 2] == [True, False] * 2
     assert asked == module.computations
@@ -237,7 +237,7 @@ ENTRY e { x = f32[SIZE] parameter(0) a = f32[SIZE] negate(x) zero = s32[] consta
 
 @pytest.mark.parametrize(("sizes", "rank"), [((6,), 1), ((6, 6), 2)])
 def test_scatter_updates_the_state_of_a_loop_in_place(sizes, rank):
-    class Addresses(hlotool.interp.observers.Observer):
+    class Addresses(hlotool.interp.engine.observers.Observer):
         def __init__(self):
             self.seen = set()
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import hlotool
-from hlotool.interp.files import Arguments, read_npz
-from hlotool.interp.inputs import random_arguments
-from hlotool.interp.values import leaves
+from hlotool.interp.arguments.argument_files import Arguments, read_npz
+from hlotool.interp.arguments.inputs import random_arguments
+from hlotool.interp.arrays.values import leaves
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 # all_reduce.hlo requires eight devices.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from hlotool.interp.special import erf
+from hlotool.interp.arrays.special import erf
 
 
 def test_erf():

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import hlotool
-from hlotool.interp.allocation import keep_freed_memory
-from hlotool.interp.comparison import compare, tolerance_of
-from hlotool.interp.inputs import random_arguments
-from hlotool.interp.memory import estimate
-from hlotool.interp.observers import Observer
+from hlotool.interp.arguments.inputs import random_arguments
+from hlotool.interp.engine.allocation import keep_freed_memory
+from hlotool.interp.engine.memory_estimate import estimate
+from hlotool.interp.engine.observers import Observer
+from hlotool.interp.reports.comparison import compare, tolerance_of
 from hlotool.shapes.shape import array_shape
 
 # ---- in place ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hlotool
-from hlotool.interp.inputs import random_arguments
+from hlotool.interp.arguments.inputs import random_arguments
 from hlotool.interp.kernels import linear_algebra
 
 CASES = [

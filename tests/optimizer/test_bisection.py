@@ -7,7 +7,7 @@ from texts import SEVERAL_ROUNDS
 
 import hlotool
 from hlotool.optimizer.bisection import first_wrong_rewrite
-from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.opt_options import OptimizeOptions
 from hlotool.optimizer.pass_list import parse_passes
 from hlotool.optimizer.pipeline import PASSES
 

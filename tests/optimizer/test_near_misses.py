@@ -16,7 +16,7 @@ from held import with_bytes
 from near_misses import near_misses
 
 import hlotool
-from hlotool.interp.options import RunOptions
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 from hlotool.optimizer.checking import difference
 from hlotool.optimizer.registry import all_rules

@@ -14,8 +14,8 @@ from texts import SEVERAL_ROUNDS
 import hlotool
 from hlotool.optimizer import pass_table
 from hlotool.optimizer.context import Context
+from hlotool.optimizer.opt_options import OptimizeOptions
 from hlotool.optimizer.optimizer import OptimizeError, run_specs
-from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassError, parse_passes
 from hlotool.optimizer.pass_table import pass_summaries
 from hlotool.optimizer.passes.fold import fold_constants

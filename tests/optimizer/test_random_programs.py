@@ -14,7 +14,7 @@ import pytest
 
 import hlotool
 from hlotool.errors import HlotoolError
-from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.arrays.dtypes import NUMPY_TYPES
 from hlotool.optimizer.checking import same_bits
 from hlotool.shapes.dtype import ELEMENT_TYPES
 

@@ -17,7 +17,7 @@ from proofs.smt import FUNCTIONS, TYPES, Unmodelled, Value, known, value_of
 
 import hlotool
 from hlotool.errors import HlotoolError
-from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.arrays.dtypes import NUMPY_TYPES
 from hlotool.opdefs.table import OPS
 from hlotool.optimizer.checking import same_bits
 from hlotool.optimizer.registry import Rule, all_rules

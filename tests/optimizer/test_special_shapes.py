@@ -13,7 +13,7 @@ from case_files import read_cases
 
 import hlotool
 from hlotool.analysis.simplify import constant_value
-from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.opt_options import OptimizeOptions
 from hlotool.record import replace
 from hlotool.shapes.layout import default_layout
 from hlotool.shapes.shape import Shape, array_shape

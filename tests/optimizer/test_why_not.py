@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import hlotool
-from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.opt_options import OptimizeOptions
 from hlotool.optimizer.registry import all_rules, forget_rules, rule
 from hlotool.optimizer.why_not import UnknownInstructionError
 

@@ -13,7 +13,7 @@ from hlotool.errors import Source
 from hlotool.ir.model import Module
 from hlotool.opdefs.table import OPS
 from hlotool.text.parse.parser import parse, parse_source
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.print.printer import to_text
 
 XLA = dataclasses.replace(PrintOptions.xla_default(), print_large_constants=True)

@@ -19,8 +19,8 @@ from strategies import instances
 
 import hlotool
 from hlotool.errors import EvaluationError, ParseError
-from hlotool.interp.dtypes import NUMPY_TYPES
-from hlotool.interp.values import leaves
+from hlotool.interp.arrays.dtypes import NUMPY_TYPES
+from hlotool.interp.arrays.values import leaves
 
 BATCH = 10
 

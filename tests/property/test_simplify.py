@@ -13,7 +13,7 @@ import pytest
 
 import hlotool
 from hlotool.analysis.simplify import constant_value, same_value, value_of_itself
-from hlotool.interp.dtypes import NUMBERS
+from hlotool.interp.arrays.dtypes import NUMBERS
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.algebra import NO_ALGEBRA
 from hlotool.opdefs.table import OPS

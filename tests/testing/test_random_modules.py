@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import hlotool
-from hlotool.interp.inputs import random_arguments
+from hlotool.interp.arguments.inputs import random_arguments
 from hlotool.ir.model import Instruction, Module
 from hlotool.literals.literal import Literal
 from hlotool.opdefs.table import OPS

@@ -11,7 +11,7 @@ from scaling import processor_seconds, slowdown
 from hlotool.errors import HlotoolError, ParseError
 from hlotool.ir.model import Module
 from hlotool.text.parse.parser import parse
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.print.printer import to_text
 
 pytestmark = pytest.mark.usefixtures("frozen")

@@ -13,8 +13,8 @@ import numpy as np
 from instances import COMPLEX, EXACT, FLOATS, NUMERIC, Draw, Instance, flushed, shape_text
 from random_ops import BINARY, EXACT_UNARY, FROM_ANY, TO_ANY, UNARY, of_function
 
-from hlotool.interp.bits import from_patterns
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.arrays.bits import from_patterns
+from hlotool.interp.arrays.dtypes import NUMBERS, Array
 
 __all__ = ["instances_of_every_value"]
 

@@ -38,10 +38,10 @@ from patching import patch_faults
 import hlotool
 from hlotool.differ.canonical import canonical_text, hashes
 from hlotool.errors import EditError, EvaluationError, HlotoolError
-from hlotool.interp.inputs import random_arguments
-from hlotool.interp.options import RunOptions
+from hlotool.interp.arguments.inputs import random_arguments
+from hlotool.interp.arrays.values import Value, leaves
 from hlotool.interp.queues import HostQueues
-from hlotool.interp.values import Value, leaves
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.clone import clone_module
 from hlotool.ir.model import Instruction, Module
 from hlotool.optimizer.checking import same_bits, special_arguments

@@ -29,7 +29,7 @@ from xla_oracle import Xla, XlaError
 
 import hlotool
 from hlotool.errors import HlotoolError
-from hlotool.interp.values import leaves
+from hlotool.interp.arrays.values import leaves
 
 BATCH = 40
 SMALLER = (1, 2, 4, 8, 16)

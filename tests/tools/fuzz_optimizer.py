@@ -31,9 +31,9 @@ from xla_oracle import Xla, XlaError
 
 import hlotool
 from hlotool.errors import HlotoolError
-from hlotool.interp.inputs import random_arguments
-from hlotool.interp.options import RunOptions
-from hlotool.interp.values import leaves
+from hlotool.interp.arguments.inputs import random_arguments
+from hlotool.interp.arrays.values import leaves
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 from hlotool.optimizer.checking import difference
 from hlotool.optimizer.constants import literal_of

@@ -25,10 +25,10 @@ from random_texts import random_text
 
 import hlotool
 from hlotool.errors import EvaluationError, HlotoolError
-from hlotool.interp.inputs import random_arguments
-from hlotool.interp.options import RunOptions
+from hlotool.interp.arguments.inputs import random_arguments
+from hlotool.interp.arrays.values import leaves
 from hlotool.interp.plan import blocks, fusing, lowering
-from hlotool.interp.values import leaves
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 from hlotool.optimizer.checking import same_bits, special_arguments
 from hlotool.testing import random_module

@@ -34,7 +34,7 @@ import hlotool
 from hlotool.analysis.callgraph import reachable
 from hlotool.errors import Diagnostic, ParseError
 from hlotool.text.parse.parser import parse
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.print.printer import to_text
 from hlotool.verifier.engine import verify
 

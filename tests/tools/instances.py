@@ -16,8 +16,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from hlotool.interp.bits import from_patterns
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.arrays.bits import from_patterns
+from hlotool.interp.arrays.dtypes import NUMBERS, Array
 
 __all__ = [
     "COMPLEX", "EXACT", "FAMILIES", "FLOATS", "INTEGERS", "MAIN_FLOATS", "NARROW_FLOATS", "NUMERIC", "Draw", "Instance", "Tolerance", "Undrawable",

@@ -19,10 +19,10 @@ from hlotool.analysis.schedule import spans
 from hlotool.analysis.simplify import same_value
 from hlotool.analysis.users import users
 from hlotool.analysis.value_numbers import ComputationClasses, value_numbers
-from hlotool.interp.domains import domains
+from hlotool.interp.arguments.domains import domains
+from hlotool.interp.arrays.values import Value
+from hlotool.interp.engine.memory_estimate import estimate
 from hlotool.interp.kernels.base import kernel, unchanged
-from hlotool.interp.memory import estimate
-from hlotool.interp.values import Value
 from hlotool.ir.model import Module
 from hlotool.opdefs.algebra import Algebra, value
 from hlotool.opdefs.base import op

@@ -25,7 +25,7 @@ from hlotool.text.formatting.style import FormatStyle
 from hlotool.text.parse.driver import parse_with_callbacks
 from hlotool.text.parse.parser import form_of, parse, read_source
 from hlotool.text.parse.session import attribute_tokens
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.print.printer import to_text
 
 __all__ = ["Mangled", "Tokens", "commented", "formatting_fault", "mangled", "random_mangled", "shuffled", "spelled", "tokens_of", "width_fault"]

@@ -18,10 +18,10 @@ from instances import Instance, module_of
 import hlotool
 from hlotool.errors import EvaluationError, HlotoolError
 from hlotool.interp import compute
-from hlotool.interp.dtypes import Array
-from hlotool.interp.observers import Observer, RunPosition
-from hlotool.interp.options import RunOptions
-from hlotool.interp.values import Value, leaves
+from hlotool.interp.arrays.dtypes import Array
+from hlotool.interp.arrays.values import Value, leaves
+from hlotool.interp.engine.observers import Observer, RunPosition
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Instruction, Module
 from hlotool.optimizer.checking import same_bits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from instances import Tolerance
 
-from hlotool.interp.dtypes import Array, number_type
+from hlotool.interp.arrays.dtypes import Array, number_type
 
 __all__ = ["first_disagreement"]
 

@@ -20,7 +20,7 @@ from instances import (
     shape_text,
 )
 
-from hlotool.interp.dtypes import NUMBERS
+from hlotool.interp.arrays.dtypes import NUMBERS
 
 __all__: list[str] = []
 

@@ -32,7 +32,7 @@ from instances import (
     shape_text,
 )
 
-from hlotool.interp.dtypes import NUMBERS
+from hlotool.interp.arrays.dtypes import NUMBERS
 
 __all__ = ["BINARY", "EXACT_UNARY", "FROM_ANY", "TO_ANY", "UNARY", "of_function", "random_instance"]
 

@@ -26,7 +26,7 @@ from instances import (
     shape_text,
 )
 
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.arrays.dtypes import NUMBERS, Array
 
 __all__ = ["folding", "window_attribute"]
 

@@ -27,8 +27,8 @@ from families import FAMILIES, Family
 
 import hlotool
 from hlotool.errors import HlotoolError
-from hlotool.interp.files import Arguments
-from hlotool.text.print.options import PrintOptions
+from hlotool.interp.arguments.argument_files import Arguments
+from hlotool.text.print.print_options import PrintOptions
 
 __all__ = ["MAX_EXPONENT", "OPERATIONS", "Overdue", "Scaling", "memory_scaling", "processor_seconds", "slowdown", "time_scaling"]
 

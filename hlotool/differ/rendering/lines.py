@@ -7,7 +7,7 @@ from collections.abc import Collection
 from hlotool.differ.delta import Delta
 from hlotool.ir.model import Module
 from hlotool.text.print.instruction import InstructionWriter
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 
 __all__ = ["Lines"]
 

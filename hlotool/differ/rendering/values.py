@@ -11,8 +11,8 @@ import numpy as np
 
 from hlotool.differ.parts import configuration
 from hlotool.errors import HlotoolError
-from hlotool.interp.dtypes import Array
-from hlotool.interp.literal import literal_array
+from hlotool.interp.arrays.dtypes import Array
+from hlotool.interp.arrays.literal_values import literal_array
 from hlotool.literals.literal import Literal, abbreviated
 from hlotool.literals.print import literal_text
 from hlotool.shapes.metadata import Metadata, decode_metadata

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from hlotool.errors import Violation
-from hlotool.interp.dtypes import NUMPY_TYPES, Array
-from hlotool.interp.values import Value
+from hlotool.interp.arrays.dtypes import NUMPY_TYPES, Array
+from hlotool.interp.arrays.values import Value
 from hlotool.record import Record
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import ConvolutionDimensions, WindowDimension

@@ -12,6 +12,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from hlotool.interp.arrays.dtypes import NUMBERS, Array, NumberType
+from hlotool.interp.arrays.values import Value
 from hlotool.interp.custom_calls.base import (
     CustomCall,
     Handler,
@@ -24,11 +26,9 @@ from hlotool.interp.custom_calls.base import (
     results_of,
     settings_of,
 )
-from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.kernels.contraction import dot, scaled_dot
 from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.kernels.linear_algebra import cholesky, triangular_solve
-from hlotool.interp.values import Value
 from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import Shape
 

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from hlotool.interp.arrays.dtypes import NUMPY_TYPES, Array
+from hlotool.interp.arrays.values import Value
 from hlotool.interp.custom_calls.base import results_of
-from hlotool.interp.dtypes import NUMPY_TYPES, Array
-from hlotool.interp.values import Value
 from hlotool.record import Record
 
 __all__ = ["LAPACK_EXTRA", "is_lapack_target", "lapack_target"]

@@ -11,7 +11,7 @@ from hlotool.errors import HlotoolError
 from hlotool.interp.custom_calls import attention, cublas, cudnn, xla
 from hlotool.interp.custom_calls.base import CustomCall, Handler
 from hlotool.interp.custom_calls.lapack import LAPACK_EXTRA, is_lapack_target, lapack_target
-from hlotool.interp.options import RunOptions
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Instruction
 
 __all__ = ["Target", "handler_of", "load_handler", "no_handler", "target_of"]

@@ -40,8 +40,8 @@ import inspect
 from collections.abc import Callable, Generator
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from hlotool.interp.arrays.values import Value
 from hlotool.interp.devices import Wait
-from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import REQUIRED
 from hlotool.opdefs.table import OPS

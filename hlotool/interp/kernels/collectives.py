@@ -15,12 +15,12 @@ import numpy as np
 
 from hlotool.analysis.collectives import CROSS_BOTH, CROSS_PARTITION, CROSS_REPLICA, FLATTENED
 from hlotool.errors import Violation
+from hlotool.interp.arrays.dtypes import NUMBERS, Array
+from hlotool.interp.arrays.values import Value, leaves, zeros
 from hlotool.interp.devices import Device, exchange
-from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.kernels.base import Invoke, Run, kernel, unchanged
 from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.kernels.reduction import as_parameters, as_tuple
-from hlotool.interp.values import Value, leaves, zeros
 from hlotool.ir.model import Computation
 from hlotool.opdefs.kinds import Bool, FirstDim, Int, Pairs, SingleDim, SliceSizeLists
 from hlotool.shapes.replica_groups import ReplicaGroups

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from hlotool.errors import Violation
+from hlotool.interp.arrays.values import Token, Value, checked_argument, own_arrays, zeros
 from hlotool.interp.devices import Device, Wait
 from hlotool.interp.kernels.base import Run, kernel, unchanged
-from hlotool.interp.values import Token, Value, checked_argument, own_arrays, zeros
 from hlotool.opdefs.kinds import Bool, Int
 from hlotool.shapes.shape import Shape
 

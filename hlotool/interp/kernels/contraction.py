@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
+from hlotool.interp.arrays.dtypes import NUMBERS, Array, NumberType, number_type
+from hlotool.interp.arrays.memory_order import separate
 from hlotool.interp.kernels.base import kernel
 from hlotool.interp.kernels.conversion import convert_values
-from hlotool.interp.memory_order import separate
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.kinds import Dims
 from hlotool.shapes.shape import Shape

@@ -10,11 +10,11 @@ from math import prod
 import numpy as np
 
 from hlotool.errors import Violation
-from hlotool.interp.bits import patterns
-from hlotool.interp.dtypes import Array
+from hlotool.interp.arrays.bits import patterns
+from hlotool.interp.arrays.dtypes import Array
+from hlotool.interp.arrays.values import Value, leaves, with_leaves, zeros
 from hlotool.interp.kernels.base import Invoke, Run, kernel
-from hlotool.interp.options import RunOptions
-from hlotool.interp.values import Value, leaves, with_leaves, zeros
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Computation
 from hlotool.shapes.shape import Shape, compatible
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from hlotool.errors import Violation
-from hlotool.interp.bits import from_patterns, patterns, with_element_bits
-from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
+from hlotool.interp.arrays.bits import from_patterns, patterns, with_element_bits
+from hlotool.interp.arrays.dtypes import NUMBERS, Array, NumberType, number_type
+from hlotool.interp.arrays.memory_order import memory_order
 from hlotool.interp.kernels.base import kernel
-from hlotool.interp.memory_order import memory_order
 from hlotool.opdefs.kinds import Int32
 from hlotool.shapes.shape import Shape
 

@@ -14,13 +14,13 @@ from itertools import product
 import numpy as np
 
 from hlotool.errors import Violation
-from hlotool.interp.dtypes import NUMBERS, Array, NumberType
+from hlotool.interp.arrays.dtypes import NUMBERS, Array, NumberType
+from hlotool.interp.arrays.values import Value
+from hlotool.interp.arrays.windows import taps
 from hlotool.interp.kernels.base import kernel
 from hlotool.interp.kernels.contraction import product_type, unrounded_product
 from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.kernels.window_products import Convolution, is_layout_independent
-from hlotool.interp.values import Value
-from hlotool.interp.windows import taps
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.kinds import DimLabels, Int, SparsityConfig, Window
 from hlotool.shapes.shape import Shape

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from hlotool.errors import Violation
-from hlotool.interp import functions as f
-from hlotool.interp.bits import total_order_keys
-from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
+from hlotool.interp.arrays import arithmetic as f
+from hlotool.interp.arrays.bits import total_order_keys
+from hlotool.interp.arrays.dtypes import NUMBERS, Array, NumberType, number_type
+from hlotool.interp.arrays.special import erf
 from hlotool.interp.kernels.base import kernel
 from hlotool.interp.kernels.conversion import round_values
-from hlotool.interp.special import erf
 from hlotool.opdefs.kinds import ComparisonDirection, ComparisonType
 from hlotool.record import Record
 from hlotool.shapes.shape import Shape

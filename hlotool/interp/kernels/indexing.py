@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.arrays.dtypes import NUMBERS, Array
 from hlotool.interp.kernels.base import kernel
 from hlotool.interp.kernels.conversion import convert_values
 from hlotool.opdefs.kinds import Dims, Int

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hlotool.interp.dtypes import NUMBERS, Array, number_type
+from hlotool.interp.arrays.dtypes import NUMBERS, Array, number_type
 from hlotool.interp.kernels.base import kernel
 from hlotool.opdefs.kinds import Bool, Dims, FftType, TransposeOption
 from hlotool.shapes.shape import Shape

@@ -11,9 +11,9 @@ from math import prod
 
 import numpy as np
 
-from hlotool.interp.dtypes import Array
+from hlotool.interp.arrays.dtypes import Array
+from hlotool.interp.arrays.values import Value
 from hlotool.interp.kernels.base import kernel
-from hlotool.interp.values import Value
 from hlotool.opdefs.kinds import Int, Number
 
 __all__ = ["batch_norm_inference"]

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlotool.interp.bits import total_order_keys
-from hlotool.interp.dtypes import Array, number_type
+from hlotool.interp.arrays.bits import total_order_keys
+from hlotool.interp.arrays.dtypes import Array, number_type
+from hlotool.interp.arrays.values import Value
 from hlotool.interp.kernels.base import Invoke, Run, kernel
-from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.kinds import Bool, Int, SingleDim
 

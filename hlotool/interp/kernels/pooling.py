@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from hlotool.analysis.simplify import identity_of
-from hlotool.interp.array_reductions import BLOCK, reduce_along
-from hlotool.interp.dtypes import Array, NumberType, number_type
-from hlotool.interp.monoids import Monoid, sign_keys
-from hlotool.interp.windows import taps
+from hlotool.interp.arrays.array_reductions import BLOCK, reduce_along
+from hlotool.interp.arrays.dtypes import Array, NumberType, number_type
+from hlotool.interp.arrays.monoids import Monoid, sign_keys
+from hlotool.interp.arrays.windows import taps
 from hlotool.opdefs.table import OPS
 from hlotool.record import replace
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -43,7 +43,7 @@ def reduce_windows(monoid: Monoid, x: Array, init: Array, window: Sequence[Windo
     floats are computed one dimension at a time. Running sums of f32 are computed in f64 and rounded
     once.
 
-    >>> from hlotool.interp.monoids import monoid_of
+    >>> from hlotool.interp.arrays.monoids import monoid_of
     >>> import hlotool
     >>> text = "f { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = add(a, b) } ENTRY e { ROOT p = s32[] parameter(0) }"
     >>> monoid = monoid_of(hlotool.parse(text).computations[0])

@@ -13,12 +13,12 @@ from math import prod
 import numpy as np
 
 from hlotool.errors import Violation
+from hlotool.interp.arrays.dtypes import NUMBERS, Array, NumberType
+from hlotool.interp.arrays.values import Value
 from hlotool.interp.devices import Device, InstructionState
-from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.kernels.base import kernel
 from hlotool.interp.kernels.conversion import convert_values
-from hlotool.interp.options import RunOptions
-from hlotool.interp.values import Value
+from hlotool.interp.run_options import RunOptions
 from hlotool.opdefs.kinds import Int, RandomAlgorithm, RandomDistribution
 from hlotool.shapes.shape import Shape
 

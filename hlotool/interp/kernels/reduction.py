@@ -12,14 +12,14 @@ from math import prod
 
 import numpy as np
 
-from hlotool.interp.arg_reducers import arg_reducer_of
-from hlotool.interp.dtypes import NUMBERS, Array, number_type
+from hlotool.interp.arrays.arg_reducers import arg_reducer_of
+from hlotool.interp.arrays.dtypes import NUMBERS, Array, number_type
+from hlotool.interp.arrays.monoids import Monoid, independent_results, monoid_of
+from hlotool.interp.arrays.values import Value
+from hlotool.interp.arrays.windows import taps
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.kernels.pooling import reduce_windows, reduce_windows_in_order
-from hlotool.interp.monoids import Monoid, independent_results, monoid_of
-from hlotool.interp.values import Value
-from hlotool.interp.windows import taps
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.kinds import Bool, Dims, Int, SingleDim, Window
 from hlotool.shapes.shape import Shape

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from hlotool.interp.dtypes import NUMBERS, Array, number_type
+from hlotool.interp.arrays.dtypes import NUMBERS, Array, number_type
+from hlotool.interp.arrays.monoids import monoid_of
+from hlotool.interp.arrays.windows import taps
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.kernels.indexing import along, index_vectors, starts_of
 from hlotool.interp.kernels.reduction import as_parameters, as_tuple
-from hlotool.interp.monoids import monoid_of
-from hlotool.interp.windows import taps
 from hlotool.ir.model import Computation
 from hlotool.opdefs.kinds import Dims, Int, Window
 from hlotool.shapes.shape import Shape

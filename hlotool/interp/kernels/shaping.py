@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from hlotool.errors import Violation
-from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, Array
+from hlotool.interp.arrays.dtypes import NUMBERS, NUMPY_TYPES, Array
+from hlotool.interp.arrays.memory_order import forward
 from hlotool.interp.kernels.base import kernel, unchanged
 from hlotool.interp.kernels.conversion import convert_values
-from hlotool.interp.memory_order import forward
 from hlotool.opdefs.kinds import Dims, FirstDim, Int, Padding, SingleDim, SliceRanges
 from hlotool.shapes.shape import Shape
 

@@ -5,8 +5,8 @@ Parameters and constants have no kernels: their values exist before the first st
 
 from __future__ import annotations
 
+from hlotool.interp.arrays.values import Value
 from hlotool.interp.kernels.base import kernel
-from hlotool.interp.values import Value
 from hlotool.opdefs.kinds import Int
 
 __all__: list[str] = []

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from hlotool.interp.dtypes import Array
-from hlotool.interp.windows import phases, positions, transpose_window
+from hlotool.interp.arrays.dtypes import Array
+from hlotool.interp.arrays.windows import phases, positions, transpose_window
 from hlotool.shapes.values import WindowDimension
 
 __all__ = ["Convolution", "is_layout_independent"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hlotool.interp.kernels.conversion import round_to_bfloat16
 from hlotool.interp.plan.fusing import Cluster, Keys
-from hlotool.interp.plan.graph import Axes, Variable
+from hlotool.interp.plan.operations import Axes, Variable
 from hlotool.interp.plan.writer import Writer
 
 __all__ = ["BlockBuffers"]

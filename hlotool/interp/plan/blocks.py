@@ -13,12 +13,12 @@ from math import prod
 
 import numpy as np
 
-from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, NumberType
-from hlotool.interp.functions import select_by_mask
+from hlotool.interp.arrays.arithmetic import select_by_mask
+from hlotool.interp.arrays.dtypes import NUMBERS, NUMPY_TYPES, NumberType
 from hlotool.interp.plan.block_buffers import BlockBuffers
 from hlotool.interp.plan.forms import Form, Reduction
 from hlotool.interp.plan.fusing import Cluster, Keys
-from hlotool.interp.plan.graph import Axes, Operation, Variable, counted_dimension, long_dimensions, view_index
+from hlotool.interp.plan.operations import Axes, Operation, Variable, counted_dimension, long_dimensions, view_index
 from hlotool.interp.plan.overwriting import overwritten_operand
 from hlotool.interp.plan.writer import Lines, Writer
 

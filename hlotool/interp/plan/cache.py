@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from hlotool.interp.failures import failure
-from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.errors import CannotPlan
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 from hlotool.ir.notes import Assignments
 
 if TYPE_CHECKING:
-    from hlotool.interp.plan.plan import Plan
+    from hlotool.interp.plan.executor import Plan
 
 __all__ = ["KnownModule", "known_module", "warn_of_fault"]
 
@@ -111,7 +111,7 @@ def _fields(module: Module) -> list[object]:
 
 def _compile(module: Module, options: RunOptions, *, is_watched: bool) -> Plan:
     # Import the compiler on first use, since a small module that runs once does not need it.
-    compiler = import_module("hlotool.interp.plan.plan")
+    compiler = import_module("hlotool.interp.plan.executor")
     try:
         plan: Plan = compiler.Plan(module, options, is_watched=is_watched)
     except CannotPlan:

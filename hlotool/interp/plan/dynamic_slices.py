@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES
-from hlotool.interp.plan.graph import Operation, Variable
+from hlotool.interp.arrays.dtypes import NUMBERS, NUMPY_TYPES
+from hlotool.interp.plan.operations import Operation, Variable
 from hlotool.interp.plan.writer import Writer
 
 __all__ = ["fits", "write_dynamic_slice", "write_dynamic_update_slice"]

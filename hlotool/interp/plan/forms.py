@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from hlotool.errors import Violation
-from hlotool.interp.array_reductions import SHORT_ROW, SHORT_ROW_TO_TRANSPOSE
-from hlotool.interp.dtypes import NUMBERS, Array, NumberType
-from hlotool.interp.functions import cast
+from hlotool.interp.arrays.arithmetic import cast
+from hlotool.interp.arrays.array_reductions import SHORT_ROW, SHORT_ROW_TO_TRANSPOSE
+from hlotool.interp.arrays.dtypes import NUMBERS, Array, NumberType
+from hlotool.interp.arrays.memory_order import is_row_major, row_major
+from hlotool.interp.arrays.monoids import monoid_of
 from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.kernels.elementwise import COMPARISONS, ELEMENTWISE, Elementwise
-from hlotool.interp.memory_order import is_row_major, row_major
-from hlotool.interp.monoids import monoid_of
-from hlotool.interp.plan.graph import UNKNOWN, Operation
+from hlotool.interp.plan.operations import UNKNOWN, Operation
 from hlotool.interp.plan.writer import Writer
 from hlotool.record import Record
 

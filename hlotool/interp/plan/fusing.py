@@ -21,7 +21,7 @@ from heapq import heappop, heappush
 from math import prod
 
 from hlotool.interp.plan.forms import Form, Reduction
-from hlotool.interp.plan.graph import Axes, Operation, Region, Variable, counted_dimension, long_dimensions
+from hlotool.interp.plan.operations import Axes, Operation, Region, Variable, counted_dimension, long_dimensions
 from hlotool.shapes.shape import Shape
 
 __all__ = ["MIN_DOMAIN_SIZE", "Cluster", "Forms", "Keys", "schedule"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from hlotool.interp.memory_order import Order, memory_order
-from hlotool.interp.plan.graph import Axes, Leaves, Loop, Operation, Region, Variable, long_dimensions
+from hlotool.interp.arrays.memory_order import Order, memory_order
+from hlotool.interp.plan.operations import Axes, Leaves, Loop, Operation, Region, Variable, long_dimensions
 
 __all__ = ["required_orders"]
 

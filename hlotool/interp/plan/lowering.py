@@ -18,14 +18,14 @@ import numpy as np
 from hlotool.analysis.loops import invariant_elements
 from hlotool.analysis.simplify import same_value
 from hlotool.errors import HlotoolError
-from hlotool.interp.binding import Binding
+from hlotool.interp.arrays.literal_values import literal_value
+from hlotool.interp.arrays.values import leaves, with_leaves
+from hlotool.interp.engine.binding import Binding
+from hlotool.interp.engine.program import dependency_order, skipped_instructions
 from hlotool.interp.failures import is_as_inferred, may_fail
-from hlotool.interp.literal import literal_value
-from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.errors import CannotPlan
-from hlotool.interp.plan.graph import Branches, Call, Leaves, Loop, Operation, Region, Variable
-from hlotool.interp.program import dependency_order, skipped_instructions
-from hlotool.interp.values import leaves, with_leaves
+from hlotool.interp.plan.operations import Branches, Call, Leaves, Loop, Operation, Region, Variable
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Computation, Instruction
 from hlotool.memo import Memo
 from hlotool.opdefs.algebra import NO_ALGEBRA

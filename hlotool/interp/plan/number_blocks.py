@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from hlotool.interp.plan.graph import Leaves, Operation, Variable
 from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, wrap_statement
+from hlotool.interp.plan.operations import Leaves, Operation, Variable
 from hlotool.interp.plan.writer import Writer
 
 __all__ = ["NumberBlock", "NumberStatements"]

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from hlotool.analysis.loops import exact_trip_count
-from hlotool.interp.binding import Binding
-from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.arrays.dtypes import NUMPY_TYPES
+from hlotool.interp.engine.binding import Binding
 from hlotool.interp.kernels.control_flow import is_pure
-from hlotool.interp.plan.graph import Leaves, Loop, Operation
 from hlotool.interp.plan.native.loops import NativeLoop, Reached, is_simple, native_loop, needed_operations, outside_variables, run_in_parts
 from hlotool.interp.plan.number_blocks import NumberBlock, NumberStatements
 from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, can_hold
+from hlotool.interp.plan.operations import Leaves, Loop, Operation
 from hlotool.interp.plan.runtime import PlanRun
 from hlotool.interp.plan.writer import Writer
 from hlotool.ir.model import Instruction

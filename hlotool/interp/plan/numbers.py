@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hlotool.interp import functions
-from hlotool.interp.dtypes import NUMBERS, NumberType
-from hlotool.interp.monoids import Monoid
+from hlotool.interp.arrays import arithmetic as functions
+from hlotool.interp.arrays.dtypes import NUMBERS, NumberType
+from hlotool.interp.arrays.monoids import Monoid
 from hlotool.interp.plan.forms import Form, form_of
-from hlotool.interp.plan.graph import Leaves, Operation, Variable
+from hlotool.interp.plan.operations import Leaves, Operation, Variable
 from hlotool.interp.plan.scalars import INTEGER_CLAMP, OPERATORS, PARTIAL_OPERATORS
 from hlotool.interp.plan.writer import Writer
 

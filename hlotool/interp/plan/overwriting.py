@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hlotool.interp.dtypes import NUMBERS
+from hlotool.interp.arrays.dtypes import NUMBERS
 from hlotool.interp.plan.forms import Form
 from hlotool.interp.plan.fusing import Cluster
-from hlotool.interp.plan.graph import Variable
+from hlotool.interp.plan.operations import Variable
 
 __all__ = ["overwritten_operand"]
 

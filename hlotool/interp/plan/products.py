@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from hlotool.interp.dtypes import NUMBERS
+from hlotool.interp.arrays.dtypes import NUMBERS
+from hlotool.interp.arrays.memory_order import operands_in_layout, orders_of
 from hlotool.interp.kernels.contraction import MatrixForm, large_product, matrix_form
-from hlotool.interp.memory_order import operands_in_layout, orders_of
-from hlotool.interp.plan.graph import Operation, Variable
+from hlotool.interp.plan.operations import Operation, Variable
 from hlotool.interp.plan.writer import Writer
 
 __all__ = ["product_form", "write_product"]

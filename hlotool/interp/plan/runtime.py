@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from hlotool.errors import InternalError, Violation
+from hlotool.interp.arrays.values import Value, leaves, with_leaves
 from hlotool.interp.devices import Device, Wait
+from hlotool.interp.engine.ownership import can_alias
 from hlotool.interp.kernels.base import Invoke, Run
 from hlotool.interp.kernels.control_flow import FIRST_COMPARED, branch_of, is_same, next_iteration
-from hlotool.interp.options import RunOptions
-from hlotool.interp.ownership import can_alias
 from hlotool.interp.plan.errors import Mismatch
 from hlotool.interp.plan.threads import run_in_parallel
-from hlotool.interp.values import Value, leaves, with_leaves
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Instruction
 
 __all__ = ["GLOBALS", "PlanRun", "first_check"]

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from hlotool.interp import functions
-from hlotool.interp.dtypes import NUMBERS, NumberType
+from hlotool.interp.arrays import arithmetic as functions
+from hlotool.interp.arrays.dtypes import NUMBERS, NumberType
 from hlotool.interp.plan.forms import Form, form_of
-from hlotool.interp.plan.graph import Operation
+from hlotool.interp.plan.operations import Operation
 from hlotool.interp.plan.writer import Writer
 
 __all__ = ["INTEGER_CLAMP", "OPERATORS", "PARTIAL_OPERATORS", "scalar_expression"]
@@ -70,7 +70,7 @@ def scalar_expression(operation: Operation, writer: Writer) -> str | None:
     Also returns None for types that NumPy does not compute in.
 
     >>> import hlotool
-    >>> from hlotool.interp.plan.graph import Variable
+    >>> from hlotool.interp.plan.operations import Variable
     >>> module = hlotool.parse("ENTRY e { x = s32[] parameter(0) y = s32[] parameter(1) ROOT r = s32[] add(x, y) }")
     >>> x, y, r = [Variable(x.shape) for x in module.entry.instructions]
     >>> scalar_expression(Operation(module.entry.root, [(x,), (y,)], (r,)), Writer())

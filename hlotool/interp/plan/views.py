@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from hlotool.interp.memory_order import is_row_major
-from hlotool.interp.plan.graph import Operation, Variable
+from hlotool.interp.arrays.memory_order import is_row_major
+from hlotool.interp.plan.operations import Operation, Variable
 from hlotool.interp.plan.writer import Writer
 from hlotool.ir.model import Instruction
 

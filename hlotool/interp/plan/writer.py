@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from hlotool.interp.plan.graph import Variable
+from hlotool.interp.plan.operations import Variable
 from hlotool.ir.model import Instruction
 
 __all__ = ["Lines", "Writer"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from hlotool.errors import EvaluationError
 from hlotool.interp.evaluator import compute
-from hlotool.interp.options import RunOptions
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Computation, Instruction
 from hlotool.optimizer.constants import is_short_as_text, is_writable, literal_of
 from hlotool.optimizer.context import Context

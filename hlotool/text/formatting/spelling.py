@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hlotool.ir.model import Instruction
 from hlotool.text.locate.instruction import locate
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.source.marks import INDEX_MARK
 from hlotool.text.source.part_names import PartName
 

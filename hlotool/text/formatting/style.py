@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hlotool.options import option
+from hlotool.option_fields import option
 
 __all__ = ["MIN_WIDTH", "FormatStyle"]
 

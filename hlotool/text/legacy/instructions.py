@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from hlotool.errors import Edit
 from hlotool.opdefs.table import OPS
-from hlotool.text.legacy.statements import TYPE, Array, Statement, Text, operands_of
+from hlotool.text.legacy.old_statements import TYPE, Array, Statement, Text, operands_of
 
 __all__ = [
     "Instructions",

@@ -6,7 +6,7 @@ import re
 from itertools import product
 from math import prod
 
-from hlotool.text.legacy.statements import ARRAY
+from hlotool.text.legacy.old_statements import ARRAY
 from hlotool.text.source.trivia import COMMENT
 
 __all__ = ["dense_literal", "plain_literal", "separate_bits"]

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.errors import Diagnostic, Edit, Fix, Source
+from hlotool.text.legacy.old_statements import Statement, Text
 from hlotool.text.legacy.spellings import INSTRUCTIONS, PATTERNS, OpcodeSpelling
-from hlotool.text.legacy.statements import Statement, Text
 from hlotool.text.source.derived import edited_source
 
 __all__ = ["LEGACY_CODE", "OldSpelling", "add_legacy_hints", "modernize", "old_spellings"]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from hlotool.errors import Edit
 from hlotool.text.legacy.instructions import Instructions, drop_attributes, scalar_add
-from hlotool.text.legacy.statements import Array, Statement, Text, operands_of
+from hlotool.text.legacy.old_statements import Array, Statement, Text, operands_of
 
 __all__ = ["sparse_dot"]
 

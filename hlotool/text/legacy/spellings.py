@@ -16,8 +16,8 @@ from hlotool.errors import Edit
 from hlotool.text.legacy import instructions
 from hlotool.text.legacy.instructions import Rewriting, compare, no_equivalent, rename
 from hlotool.text.legacy.literals import dense_literal, plain_literal, separate_bits
+from hlotool.text.legacy.old_statements import TYPE, Text
 from hlotool.text.legacy.sparse_dots import sparse_dot
-from hlotool.text.legacy.statements import TYPE, Text
 
 __all__ = ["INSTRUCTIONS", "PATTERNS", "OpcodeSpelling", "PatternSpelling"]
 

@@ -20,7 +20,7 @@ from hlotool.shapes.metadata import Metadata, decode_metadata
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.strings import printed_string, unquote
 from hlotool.shapes.values import Raw
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.print.stack_frames import FRAME_ID, RenumberedFrames, innermost_location
 
 __all__ = ["DROPPED_KINDS", "InstructionWriter", "OwnNames", "is_wrapper", "original_instruction", "typed_literal_text"]

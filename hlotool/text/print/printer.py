@@ -24,7 +24,7 @@ from hlotool.shapes.values import Raw, Recovery
 from hlotool.text.parse.line_parts import prints_derived_attributes
 from hlotool.text.parse.parser import parse_source
 from hlotool.text.print.instruction import InstructionWriter, OwnNames, is_wrapper, original_instruction, typed_literal_text
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.print.stack_frames import RenumberedFrames
 from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
 

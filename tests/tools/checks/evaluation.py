@@ -12,8 +12,8 @@ from case_files import Case, ExpectedValue, case_devices, device_values, expecte
 import hlotool
 from checks.common import Mismatch, parsed
 from hlotool.errors import EvaluationError
-from hlotool.interp.literal import literal_array
-from hlotool.interp.values import leaves
+from hlotool.interp.arrays.literal_values import literal_array
+from hlotool.interp.arrays.values import leaves
 from hlotool.ir.model import Module
 from hlotool.literals.parse import parse_literal
 from hlotool.shapes.shape import Shape

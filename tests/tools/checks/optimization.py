@@ -13,11 +13,11 @@ from case_files import Case
 from held import is_held_as_bytes
 
 from checks.common import Mismatch, parsed, same
-from hlotool.interp.options import RunOptions
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 from hlotool.optimizer.checking import difference
 from hlotool.optimizer.optimizer import OptimizedModule, optimize
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.print.printer import to_text
 from hlotool.verifier.engine import verify
 

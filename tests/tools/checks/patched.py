@@ -17,7 +17,7 @@ from patching import patch_faults
 import hlotool
 from checks.common import Mismatch, parsed, same
 from hlotool.errors import HlotoolError
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 
 __all__ = ["patch_text", "patched"]
 

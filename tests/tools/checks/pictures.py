@@ -19,9 +19,9 @@ from graph_readers import page_data, read_dot, read_mermaid
 import hlotool
 from checks.common import Mismatch, parsed, same
 from hlotool.graph.drawing import Drawing, Rectangle, draw
-from hlotool.graph.graph import picture_of
-from hlotool.graph.options import GraphError, GraphOptions
+from hlotool.graph.graph_options import GraphError, GraphOptions
 from hlotool.graph.picture import Picture
+from hlotool.graph.to_graph import picture_of
 from hlotool.ir.model import Module
 
 __all__ = ["picture_text", "pictured"]

@@ -12,11 +12,11 @@ from case_files import Case
 import hlotool
 from checks.common import Mismatch
 from hlotool.errors import EvaluationError
-from hlotool.interp.batching import can_batch
-from hlotool.interp.comparison import compare_values, expected_leaves
-from hlotool.interp.dtypes import Array
-from hlotool.interp.files import Arguments, read_npz
-from hlotool.interp.values import Value
+from hlotool.interp.arguments.argument_files import Arguments, read_npz
+from hlotool.interp.arrays.dtypes import Array
+from hlotool.interp.arrays.values import Value
+from hlotool.interp.engine.batching import can_batch
+from hlotool.interp.reports.comparison import compare_values, expected_leaves
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Module
 from hlotool.text.formatting.formatter import format_text

@@ -11,7 +11,7 @@ from checks.common import Mismatch, compare_findings, parsed, same
 from hlotool.errors import Diagnostic, ParseError, Source
 from hlotool.ir.model import Module
 from hlotool.text.parse.parser import parse, parse_source
-from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.print_options import PrintOptions
 from hlotool.text.print.printer import to_text
 from hlotool.verifier.fixing import apply_edits
 

@@ -12,8 +12,8 @@ import numpy as np
 
 import hlotool
 from hlotool.errors import EvaluationError
-from hlotool.interp.bits import from_patterns
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.arrays.bits import from_patterns
+from hlotool.interp.arrays.dtypes import NUMBERS, Array
 from hlotool.optimizer.checking import same_bits
 from hlotool.optimizer.registry import Rule
 from hlotool.shapes.dtype import ELEMENT_TYPES

@@ -23,16 +23,16 @@ from case_files import read_cases
 import hlotool
 from hlotool.analysis.simplify import constant_value
 from hlotool.errors import ParseError
-from hlotool.interp.bits import from_patterns
-from hlotool.interp.dtypes import NUMBERS
+from hlotool.interp.arrays.bits import from_patterns
+from hlotool.interp.arrays.dtypes import NUMBERS
 from hlotool.ir.model import Instruction, Module
 from hlotool.opdefs.algebra import Number
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import ELEMENTWISE
 from hlotool.optimizer.context import Context
+from hlotool.optimizer.opt_report import instruction_text
 from hlotool.optimizer.registry import Rule
-from hlotool.optimizer.report import instruction_text
 from hlotool.optimizer.simplify import simplify
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from proofs.lines import Expression, Line

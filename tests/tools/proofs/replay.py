@@ -29,21 +29,21 @@ import numpy as np
 
 import hlotool
 from hlotool.errors import Diagnostic, EvaluationError, HlotoolError
-from hlotool.interp.dtypes import Array
-from hlotool.interp.inputs import random_arguments
-from hlotool.interp.options import RunOptions
+from hlotool.interp.arguments.inputs import random_arguments
+from hlotool.interp.arrays.dtypes import Array
+from hlotool.interp.arrays.values import Value, leaves, with_leaves
 from hlotool.interp.queues import HostQueues
-from hlotool.interp.values import Value, leaves, with_leaves
+from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.table import OPS
 from hlotool.optimizer.checking import same_bits, same_up_to_rounding, special_arguments
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.options import FAST_MATH, OptimizeOptions
+from hlotool.optimizer.opt_options import FAST_MATH, OptimizeOptions
+from hlotool.optimizer.opt_report import Report
 from hlotool.optimizer.pass_table import BUILT_IN
 from hlotool.optimizer.pipeline import PASSES, Pass
 from hlotool.optimizer.registry import Rule, all_rules
-from hlotool.optimizer.report import Report
 from hlotool.optimizer.simplify import simplify
 from hlotool.record import replace
 

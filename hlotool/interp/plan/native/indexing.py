@@ -7,13 +7,13 @@ from math import prod
 
 import numpy as np
 
-from hlotool.interp.dtypes import Array
+from hlotool.interp.arrays.dtypes import Array
+from hlotool.interp.arrays.monoids import monoid_of
 from hlotool.interp.kernels.indexing import index_vectors
-from hlotool.interp.monoids import monoid_of
 from hlotool.interp.plan.dynamic_slices import fits
-from hlotool.interp.plan.graph import Operation, Variable
-from hlotool.interp.plan.native.reductions import combination
-from hlotool.interp.plan.native.statements import CannotCompile, NativeStatements, read, size_of
+from hlotool.interp.plan.native.native_statements import CannotCompile, NativeStatements, read, size_of
+from hlotool.interp.plan.native.reduction_loops import combination
+from hlotool.interp.plan.operations import Operation, Variable
 
 __all__ = ["write_dynamic_slice", "write_dynamic_update_slice", "write_gather", "write_scatter"]
 

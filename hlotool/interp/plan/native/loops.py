@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from hlotool.analysis.loops import exact_trip_count
-from hlotool.interp.binding import Binding
-from hlotool.interp.dtypes import NUMPY_TYPES, Array
+from hlotool.interp.arrays.dtypes import NUMPY_TYPES, Array
+from hlotool.interp.engine.binding import Binding
 from hlotool.interp.kernels.control_flow import FIRST_COMPARED, is_pure, is_same, next_iteration
-from hlotool.interp.plan.graph import Branches, Leaves, Loop, Operation, Region, Variable
 from hlotool.interp.plan.native.compiler import NativeSource, Step, compile_native, is_installed
-from hlotool.interp.plan.native.operations import write_operation
-from hlotool.interp.plan.native.statements import CannotCompile, NativeStatements, size_of
+from hlotool.interp.plan.native.native_statements import CannotCompile, NativeStatements, size_of
+from hlotool.interp.plan.native.operation_writers import write_operation
 from hlotool.interp.plan.numbers import is_held
+from hlotool.interp.plan.operations import Branches, Leaves, Loop, Operation, Region, Variable
 from hlotool.interp.plan.products import product_form
 from hlotool.interp.plan.runtime import PlanRun
 from hlotool.interp.plan.writer import Writer

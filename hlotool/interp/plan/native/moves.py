@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hlotool.interp.binding import Binding
-from hlotool.interp.dtypes import Array
-from hlotool.interp.plan.graph import Operation
+from hlotool.interp.arrays.dtypes import Array
+from hlotool.interp.engine.binding import Binding
+from hlotool.interp.plan.operations import Operation
 from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["Move", "moves_of"]

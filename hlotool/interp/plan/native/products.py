@@ -6,9 +6,9 @@ from math import prod
 
 import numpy as np
 
-from hlotool.interp.memory_order import is_row_major
-from hlotool.interp.plan.graph import Operation
-from hlotool.interp.plan.native.statements import CannotCompile, NativeStatements, dtype_of, size_of
+from hlotool.interp.arrays.memory_order import is_row_major
+from hlotool.interp.plan.native.native_statements import CannotCompile, NativeStatements, dtype_of, size_of
+from hlotool.interp.plan.operations import Operation
 from hlotool.interp.plan.products import product_form
 
 __all__ = ["write_dot"]

@@ -1,0 +1,1 @@
+"""Prints findings, for people and for programs."""

@@ -1,0 +1,1 @@
+"""Arguments of runs: files, random arrays and the domains of parameters."""

@@ -1,0 +1,1 @@
+"""Values as NumPy arrays, and the arithmetic on them that kernels share."""

@@ -1,0 +1,1 @@
+"""The reference executor, and the parts that it shares with plans."""

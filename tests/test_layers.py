@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -14,12 +15,19 @@ import hlotool
 PACKAGE = Path(hlotool.__file__).parent
 # Layer by package or module; packages in the same layer do not import each other.
 LAYERS = {
-    "collection": 0, "memo": 0, "options": 0, "record": 1, "codes": 1, "errors": 1, "shapes": 2, "literals": 3, "opdefs": 4, "ir": 5, "text": 6,
+    "collection": 0, "memo": 0, "option_fields": 0, "record": 1, "codes": 1, "errors": 1, "shapes": 2, "literals": 3, "opdefs": 4, "ir": 5, "text": 6,
     "analysis": 7, "frameworks": 7, "syntax": 7, "verifier": 8, "builder": 9, "interp": 10, "optimizer": 11, "differ": 12, "graph": 13, "testing": 13,
     "workspace": 13, "lsp": 14, "server": 14, "cli": 15, "dev": 16, "__main__": 16,
 }  # fmt: skip
-# The layers of `text`, from the bottom up; `print` and `locate` do not import each other.
-TEXT_LAYERS = {"source": 0, "legacy": 1, "extract": 1, "parse": 2, "print": 3, "locate": 3, "formatting": 4}
+# The layers inside packages, from the bottom up; parts of the same layer do not import each other.
+# Files outside of these parts are in the layers named by their own names.
+PARTS = {
+    "text": {"source": 0, "legacy": 1, "extract": 1, "parse": 2, "print": 3, "locate": 3, "formatting": 4},
+    "interp": {
+        "queues": 0, "failures": 0, "run_options": 1, "arrays": 2, "devices": 3, "kernels": 4, "engine": 5, "plan": 6, "arguments": 6, "reports": 7,
+        "evaluator": 8, "compiled": 9,
+    },
+}  # fmt: skip
 # The table of lazily resolved names is outside the layers.
 EXEMPT = {PACKAGE / "__init__.py"}
 # str(module) returns the module's text, but the printer is in a higher layer than modules.
@@ -48,6 +56,11 @@ def package_of(path: Path) -> str:
     """Returns the package or module directly below hlotool that a file belongs to."""
     first = path.relative_to(PACKAGE).parts[0]
     return first.removesuffix(".py")
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
@@ -83,7 +96,7 @@ def names(paths: list[Path]) -> list[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=names(FILES))
 def test_imports_point_downward(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     layer = LAYERS.get(package_of(path), 0)
     wrong = []
     for name in [*(name for name, _ in imports(tree)), *late_imports(tree)]:
@@ -98,20 +111,27 @@ def test_imports_point_downward(path: Path) -> None:
     assert not wrong, f"in layer {layer}, but imports {wrong}"
 
 
-IN_TEXT = [path for path in FILES if package_of(path) == "text" and path.parent.name != "text"]
+IN_PARTS = [path for path in FILES if package_of(path) in PARTS and path.name != "__init__.py"]
 
 
-@pytest.mark.parametrize("path", IN_TEXT, ids=names(IN_TEXT))
-def test_imports_inside_text_point_downward(path: Path) -> None:
-    part = path.parent.name
-    used = {name.split(".")[2] for name, _ in imports(ast.parse(path.read_text(encoding="utf-8"))) if name.startswith("hlotool.text.")}
-    wrong = sorted(other for other in used - {part} if TEXT_LAYERS[other] >= TEXT_LAYERS[part])
+def part_of(path: Path) -> str:
+    """Returns the part of its package that a file belongs to."""
+    return path.relative_to(PACKAGE).parts[1].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", IN_PARTS, ids=names(IN_PARTS))
+def test_imports_inside_packages_point_downward(path: Path) -> None:
+    package, part = package_of(path), part_of(path)
+    layers = PARTS[package]
+    prefix = f"hlotool.{package}."
+    used = {name.removeprefix(prefix).split(".")[0] for name, _ in imports(tree_of(path)) if name.startswith(prefix)}
+    wrong = sorted(other for other in used - {part} if layers[other] >= layers[part])
     assert not wrong, f"{part} imports from {wrong}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=names(FILES))
 def test_libraries_are_used_by_their_layers_only(path: Path) -> None:
-    found = {name.partition(".")[0] for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))}
+    found = {name.partition(".")[0] for name, _ in imports(tree_of(path))}
     wrong = {library for library in found & LIBRARIES.keys() if package_of(path) not in LIBRARIES[library]}
     assert not wrong, f"must not import {wrong}"
 
@@ -150,7 +170,7 @@ def test_there_are_no_import_cycles() -> None:
     graph: dict[str, set[str]] = {}
     for path in FILES:
         used = graph.setdefault(module_name(path), set())
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ImportFrom) and node.module is not None:
                 # `from package import module` imports the module; any other name comes from the
                 # package itself.
@@ -165,7 +185,7 @@ BELOW_CLI = [path for path in FILES if LAYERS.get(package_of(path), 0) < LAYERS[
 
 @pytest.mark.parametrize("path", BELOW_CLI, ids=names(BELOW_CLI))
 def test_imports_are_at_the_top(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     allowed = {statement for statement in tree.body if isinstance(statement, ast.Import | ast.ImportFrom)} | typing_imports(tree)
     late = [node.lineno for _, node in imports(tree) if node not in allowed]
     assert not late, f"imports inside functions, lines {late}"
@@ -176,7 +196,7 @@ MODULES = [path for path in FILES if path.name != "__init__.py"]
 
 @pytest.mark.parametrize("path", MODULES, ids=names(MODULES))
 def test_annotations_are_not_evaluated(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     statements = [statement for statement in tree.body if not isinstance(statement, ast.Expr)]
     if statements:
         first = statements[0]

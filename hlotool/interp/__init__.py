@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from hlotool.interp.arrays.values import Token
 from hlotool.interp.compiled import CompiledModule, compile  # noqa: A004
-from hlotool.interp.custom_calls.base import CustomCall
 from hlotool.interp.evaluator import compute, evaluate, evaluate_replicas
+from hlotool.interp.kernels.libraries.base import CustomCall
 from hlotool.interp.queues import HostQueues
 from hlotool.interp.run_options import RunOptions
 

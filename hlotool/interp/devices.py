@@ -60,7 +60,7 @@ class DeviceGrid:
     """All devices of a run, `replicas * partitions` in total, numbered replica by replica.
 
     `meshes` maps names to grids of partitions, for calls that split arrays
-    (`custom_calls.partitions`).
+    (`kernels.libraries.partitions`).
 
     >>> grid = DeviceGrid(2, 3)
     >>> (grid.devices[4].replica, grid.devices[4].partition)

@@ -13,7 +13,6 @@ import numpy as np
 from hlotool.errors import EvaluationError, Violation
 from hlotool.interp.arrays.literal_values import literal_value
 from hlotool.interp.arrays.values import PYTREE_HINT, Value, checked_argument, own_arrays, with_leaves
-from hlotool.interp.custom_calls.partitions import mesh_axes
 from hlotool.interp.devices import DeviceGrid
 from hlotool.interp.engine.lockstep import run_in_lockstep
 from hlotool.interp.engine.memory_estimate import memory_diagnostics
@@ -23,6 +22,7 @@ from hlotool.interp.engine.program import obstacles, runnable_instructions
 from hlotool.interp.engine.reference import ReferenceExecutor
 from hlotool.interp.failures import failure
 from hlotool.interp.kernels.base import Invoke
+from hlotool.interp.kernels.libraries.partitions import mesh_axes
 from hlotool.interp.plan.cache import known_module, warn_of_fault
 from hlotool.interp.plan.errors import Mismatch
 from hlotool.interp.queues import HostQueues

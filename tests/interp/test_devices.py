@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hlotool
-from hlotool.interp.custom_calls.table import load_handler
+from hlotool.interp.kernels.libraries.handlers import load_handler
 
 DOUBLE = 'ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] custom-call(x), custom_call_target="double", backend_config="settings" }'
 DRAW = """ENTRY e { low = f32[] constant(0) high = f32[] constant(1) a = f32[2] rng(low, high), distribution=rng_uniform

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import hlotool
-from hlotool.interp.custom_calls import lapack
+from hlotool.interp.kernels.libraries import lapack
 
 # ---- convolutions -----------------------------------------------------------------------------------------------------
 

@@ -29,10 +29,10 @@ from hlotool.errors import EvaluationError, HlotoolError, ParseError, Source
 from hlotool.interp.arguments import argument_files as files
 from hlotool.interp.arrays.random_arrays import Domain
 from hlotool.interp.arrays.values import leaves
-from hlotool.interp.custom_calls.table import load_handler
 from hlotool.interp.engine.memory_estimate import estimate, memory_diagnostics
 from hlotool.interp.engine.observers import Observer
 from hlotool.interp.engine.placement import is_device_independent, is_whole
+from hlotool.interp.kernels.libraries.handlers import load_handler
 from hlotool.interp.reports import result_report as report
 from hlotool.interp.reports.array_statistics import has_nan, nan_counts
 from hlotool.interp.reports.comparison import Comparison, compare_values, expected_leaves

@@ -17,11 +17,11 @@ from hlotool.errors import EvaluationError, Violation
 from hlotool.interp.arrays.dtypes import NUMPY_TYPES
 from hlotool.interp.arrays.memory_order import function_in_layout, orders_of
 from hlotool.interp.arrays.values import Value
-from hlotool.interp.custom_calls.table import target_of
 from hlotool.interp.devices import Device
 from hlotool.interp.engine.ownership import can_alias
 from hlotool.interp.failures import broken_rule, failure
 from hlotool.interp.kernels.base import FACTS, PER_CALL_FACTS, Kernel, default_of
+from hlotool.interp.kernels.libraries.handlers import target_of
 from hlotool.interp.kernels.table import OPS as OPS
 from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Instruction, Module

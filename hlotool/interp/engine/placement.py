@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlotool.analysis.callgraph import reachable
-from hlotool.interp.custom_calls.partitions import JOINS_OR_SPLITS, placement_of
-from hlotool.interp.custom_calls.xla import PARTITIONER_TARGETS
+from hlotool.interp.kernels.libraries.partitions import JOINS_OR_SPLITS, placement_of
+from hlotool.interp.kernels.libraries.xla import PARTITIONER_TARGETS
 from hlotool.ir.model import Instruction, Module
 from hlotool.opdefs.traits import COLLECTIVE, COMMUNICATES, DEVICE_ID, EFFECT, NONDETERMINISTIC
 from hlotool.shapes.sharding import Sharding

@@ -13,11 +13,11 @@ from hlotool.analysis.effects import has_effect, has_own_effect
 from hlotool.errors import Diagnostic, HlotoolError, Violation
 from hlotool.interp.arrays.literal_values import literal_value
 from hlotool.interp.arrays.values import Value
-from hlotool.interp.custom_calls.table import handler_of, no_handler
 from hlotool.interp.engine.batching import can_batch
 from hlotool.interp.engine.binding import OPS, Binding
 from hlotool.interp.failures import broken_rule, diagnostic_at, failure
 from hlotool.interp.kernels.base import Invoke
+from hlotool.interp.kernels.libraries.handlers import handler_of, no_handler
 from hlotool.interp.run_options import ELIDED_FILLS, RunOptions
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.order import sorted_by_dependencies

@@ -68,7 +68,7 @@ between devices and in the state of each device. `group_mode` determines whether
 the groups of a collective denote replicas, partitions or devices (see `analysis.collectives`).
 `frontend_attributes` is a dict of strings. `shardings` is a tuple of the shardings of the
 instruction and of its operands, with None for those without a sharding. `target` describes the
-target of a custom call (see `interp.custom_calls.table`).
+target of a custom call (see `interp.kernels.libraries.handlers`).
 """
 
 

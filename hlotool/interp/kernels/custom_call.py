@@ -1,6 +1,6 @@
 """The kernel of custom-call: calls the handler of the target and checks its result.
 
-The handlers are in `interp.custom_calls`.
+The handlers are in `interp.kernels.libraries`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import numpy as np
 
 from hlotool.errors import Violation
 from hlotool.interp.arrays.values import Token, Value, checked_argument
-from hlotool.interp.custom_calls.partitions import join, partitioned_call, split
-from hlotool.interp.custom_calls.table import Target, no_handler
 from hlotool.interp.devices import Device
 from hlotool.interp.kernels.base import Run, kernel
+from hlotool.interp.kernels.libraries.handlers import Target, no_handler
+from hlotool.interp.kernels.libraries.partitions import join, partitioned_call, split
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.sharding import Sharding
 

@@ -14,7 +14,9 @@ import numpy as np
 
 from hlotool.interp.arrays.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.arrays.values import Value
-from hlotool.interp.custom_calls.base import (
+from hlotool.interp.kernels.contraction import dot, scaled_dot
+from hlotool.interp.kernels.conversion import convert_values
+from hlotool.interp.kernels.libraries.base import (
     CustomCall,
     Handler,
     dot_dims,
@@ -26,8 +28,6 @@ from hlotool.interp.custom_calls.base import (
     results_of,
     settings_of,
 )
-from hlotool.interp.kernels.contraction import dot, scaled_dot
-from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.kernels.linear_algebra import cholesky, triangular_solve
 from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import Shape

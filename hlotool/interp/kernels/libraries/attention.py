@@ -15,8 +15,8 @@ import numpy as np
 
 from hlotool.interp.arrays.dtypes import NUMBERS, Array
 from hlotool.interp.arrays.values import Value
-from hlotool.interp.custom_calls.base import CustomCall, Handler, dot_dims, number_of, require, result_with_workspace, results_of, settings_of
 from hlotool.interp.kernels.conversion import convert_values
+from hlotool.interp.kernels.libraries.base import CustomCall, Handler, dot_dims, number_of, require, result_with_workspace, results_of, settings_of
 from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import Shape
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from hlotool.interp.arrays.dtypes import NUMPY_TYPES, Array
 from hlotool.interp.arrays.values import Value
-from hlotool.interp.custom_calls.base import results_of
+from hlotool.interp.kernels.libraries.base import results_of
 from hlotool.record import Record
 
 __all__ = ["LAPACK_EXTRA", "is_lapack_target", "lapack_target"]

@@ -16,8 +16,8 @@ import numpy as np
 from hlotool.errors import Violation
 from hlotool.interp.arrays.dtypes import Array
 from hlotool.interp.arrays.values import Value
-from hlotool.interp.custom_calls.base import CustomCall, require, results_of
 from hlotool.interp.devices import Device, Wait, exchange
+from hlotool.interp.kernels.libraries.base import CustomCall, require, results_of
 from hlotool.record import Record
 from hlotool.shapes.shape import Shape, compatible
 from hlotool.shapes.sharding import Sharding

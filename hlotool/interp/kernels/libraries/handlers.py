@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from hlotool.errors import HlotoolError
-from hlotool.interp.custom_calls import attention, cublas, cudnn, xla
-from hlotool.interp.custom_calls.base import CustomCall, Handler
-from hlotool.interp.custom_calls.lapack import LAPACK_EXTRA, is_lapack_target, lapack_target
+from hlotool.interp.kernels.libraries import attention, cublas, cudnn, xla
+from hlotool.interp.kernels.libraries.base import CustomCall, Handler
+from hlotool.interp.kernels.libraries.lapack import LAPACK_EXTRA, is_lapack_target, lapack_target
 from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Instruction
 

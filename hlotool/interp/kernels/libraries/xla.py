@@ -11,7 +11,7 @@ from hlotool.errors import Violation
 from hlotool.interp.arrays.bits import total_order_keys
 from hlotool.interp.arrays.dtypes import NUMPY_TYPES, Array
 from hlotool.interp.arrays.values import Value, zeros
-from hlotool.interp.custom_calls.base import CustomCall, Handler, flag_of, require, result_with_workspace, results_of, settings_of
+from hlotool.interp.kernels.libraries.base import CustomCall, Handler, flag_of, require, result_with_workspace, results_of, settings_of
 from hlotool.interp.kernels.random_numbers import threefry
 from hlotool.shapes.shape import compatible
 

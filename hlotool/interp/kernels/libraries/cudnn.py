@@ -17,10 +17,10 @@ from hlotool.errors import Violation
 from hlotool.interp.arrays.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.arrays.special import erf
 from hlotool.interp.arrays.values import Value
-from hlotool.interp.custom_calls.base import CustomCall, Handler, number_of, require, result_with_workspace, results_of, settings_of
-from hlotool.interp.custom_calls.cublas import wide_shape
 from hlotool.interp.kernels.conversion import convert_values
 from hlotool.interp.kernels.convolution import convolution
+from hlotool.interp.kernels.libraries.base import CustomCall, Handler, number_of, require, result_with_workspace, results_of, settings_of
+from hlotool.interp.kernels.libraries.cublas import wide_shape
 from hlotool.interp.kernels.normalization import batch_norm_grad, batch_norm_inference, batch_norm_training
 from hlotool.record import replace
 from hlotool.shapes.shape import Shape

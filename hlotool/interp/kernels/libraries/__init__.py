@@ -1,0 +1,1 @@
+"""Custom calls of libraries, in a file for each library."""

@@ -5,17 +5,20 @@ Literals are converted in `literals.data`, arguments in `interp.values`.
 
 from __future__ import annotations
 
+from operator import pos
+
 import numpy as np
 
 from hlotool.errors import Violation
 from hlotool.interp.arrays.bits import from_patterns, patterns, with_element_bits
 from hlotool.interp.arrays.dtypes import NUMBERS, Array, NumberType, number_type
+from hlotool.interp.arrays.expressions import Expression, corner_range
 from hlotool.interp.arrays.memory_order import memory_order
 from hlotool.interp.kernels.base import kernel
 from hlotool.opdefs.kinds import Int32
 from hlotool.shapes.shape import Shape
 
-__all__ = ["convert_values", "round_to_bfloat16", "round_values"]
+__all__ = ["conversion_expression", "convert_values", "round_to_bfloat16", "round_values"]
 
 
 def convert_values(array: Array, number: NumberType) -> Array:
@@ -41,6 +44,37 @@ def convert_values(array: Array, number: NumberType) -> Array:
     elif values.dtype == np.float64 and number.computed == np.float32 != number.held:
         values = _round_to_odd(values)
     return round_values(values, number)
+
+
+def conversion_expression(source: NumberType, result: NumberType) -> Expression:
+    """Returns a conversion as an expression on single numbers (see `arrays.expressions`).
+
+    Both types must be types that NumPy computes in.
+    """
+    cast = "{type}({0})"
+    if source.held == result.held:
+        return Expression("{0}")
+    if result.kind == "pred":
+        return Expression("{0} != 0")
+    if result.kind == "float":
+        if source.kind == "float":
+            return Expression(cast, python="{0}", rounds=result.bits < source.bits)
+        if source.kind == "pred":
+            return Expression(cast, python="1.0 if {0} else 0.0")
+        if source.bits == 64:
+            # A conversion via double would round twice.
+            return Expression(cast, python="float({type}({source}({0})))", native="{type}({source}({0}))")
+        return Expression(cast, python="{0}", rounds=True) if result.bits == 32 else Expression(cast, python="float({0})")
+    if source.kind == "float":
+        low, high = result.element.minimum, result.element.maximum
+        # The limits are powers of two, which all float types represent exactly. A number just below
+        # the smallest integer is truncated to it, too.
+        in_range = f"{float(low)} <= {{0}} < {float(high + 1)}"
+        text = f"int({{0}}) if {in_range} else {high} if {{0}} > 0 else {low} if {{0}} < 0 else 0"
+        return Expression(text, scalar=f"{{type}}({text})")
+    if source.kind == "pred":
+        return Expression("1 if {0} else 0", scalar=cast)
+    return Expression("{0}", overflows=True, range_of=corner_range(pos), scalar=cast)
 
 
 def round_values(values: Array, number: NumberType) -> Array:

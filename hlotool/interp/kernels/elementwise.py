@@ -1,6 +1,7 @@
-"""Elementwise kernels as a table of functions for each opcode and kind of number, with rounding.
+"""Elementwise kernels as a table of functions for each opcode and kind of number.
 
-`apply` computes any row of the table; a plan compiler may fuse rows instead. Conversions are in
+A row defines an operation for all executors: on arrays, as `apply` computes it and as plans do in
+blocks, and on single numbers, as an expression (see `arrays.expressions`). Conversions are in
 `conversion`.
 """
 
@@ -8,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from operator import add, invert, mul, neg, sub
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hlotool.errors import Violation
 from hlotool.interp.arrays import arithmetic as f
+from hlotool.interp.arrays import expressions
 from hlotool.interp.arrays.bits import total_order_keys
 from hlotool.interp.arrays.dtypes import NUMBERS, Array, NumberType, number_type
+from hlotool.interp.arrays.expressions import CALL, Expression, chosen_range, clamped_range, corner_range, magnitude_range, masked_range
 from hlotool.interp.arrays.special import erf
 from hlotool.interp.kernels.base import kernel
 from hlotool.interp.kernels.conversion import round_values
@@ -23,105 +27,173 @@ from hlotool.opdefs.kinds import ComparisonDirection, ComparisonType
 from hlotool.record import Record
 from hlotool.shapes.shape import Shape
 
-__all__ = ["COMPARISONS", "ELEMENTWISE", "Elementwise", "apply"]
+__all__ = ["COMPARISONS", "ELEMENTWISE", "ROWS", "SELECT", "Elementwise", "Function", "apply", "clamp_function"]
 
-Function = Callable[..., Any]
+Apply = Callable[..., Any]
+
+
+class Function(NamedTuple):
+    """The function of an opcode on numbers of one kind.
+
+    `apply` works on arrays of the computation type; the result is rounded or wrapped to its element
+    type afterwards. `expression` is the same function on single numbers.
+    """
+
+    apply: Apply
+    expression: Expression = CALL
 
 
 class Elementwise(Record):
     """The computation of one opcode: a function for each kind of operand.
 
-    A function is None if HLO does not define the opcode for that kind. Functions work on arrays of
-    the computation type; the result is rounded or wrapped to its element type afterwards. If
-    `exact` is true, the result for operands of the element type is also a number of that type, so
-    that rounding may be skipped. If `by_width` is true, the function for integers takes the width
-    of the element type as `bits`. `halves` is the function for f16, and for 8-bit floats that are
-    computed as f16, if XLA:CPU rounds to f16 after each step.
+    A function is None if HLO does not define the opcode for that kind. Functions of integers may
+    depend on the type. If `exact` is true, the
+    result for operands of the element type is also a number of that type, so that rounding may be
+    skipped. `halves` is the function for f16, and for 8-bit floats that are computed as f16, if
+    XLA:CPU rounds to f16 after each step.
     """
 
     opcode: str
     floats: Function | None = None
     complexes: Function | None = None
-    integers: Function | None = None
+    integers: Function | Callable[[NumberType], Function] | None = None
     preds: Function | None = None
     exact: bool = False
-    by_width: bool = False
     halves: Function | None = None
 
     def function_for(self, number: NumberType) -> Function:
+        """Returns the function on numbers of a type. Raises Violation if there is none."""
         if self.halves is not None and (number.element.name == "f16" or _computed_as_halves(number)):
             return self.halves
         function = {"pred": self.preds, "float": self.floats, "complex": self.complexes}.get(number.kind, self.integers)
         if function is None:
             raise Violation("R004", "operand 0", f"'{self.opcode}' is not defined for {number.element.name}")
-        return partial(function, bits=number.bits) if self.by_width else function
+        return function if isinstance(function, Function) else function(number)
 
 
-def _arithmetic(opcode: str, function: Function, **rest: Any) -> Elementwise:
-    """Returns a row with one function for floats, complex numbers and integers."""
-    return Elementwise(opcode, function, function, function, **rest)
+def _on_floats(opcode: str, apply: Apply, native: str | None = None, **rest: Any) -> Elementwise:
+    """Returns a row for real numbers. NumPy computes it, unless machine code has an instruction."""
+    return Elementwise(opcode, Function(apply, CALL if native is None else Expression("{call}", native=native)), **rest)
 
 
-def _analytic(opcode: str, function: Function, **rest: Any) -> Elementwise:
+def _analytic(opcode: str, apply: Apply, complexes: Apply | None = None, **rest: Any) -> Elementwise:
     """Returns a row for an opcode that is defined for real and complex numbers."""
-    return Elementwise(opcode, function, function, **rest)
+    return Elementwise(opcode, Function(apply), Function(complexes or apply), **rest)
 
+
+def _arithmetic(opcode: str, apply: Apply, text: str, combine: Callable[..., int], preds: Function | None = None) -> Elementwise:
+    """Returns a row of an operation that rounds floats, and wraps integers."""
+    integers = Function(apply, Expression(text, overflows=True, range_of=corner_range(combine)))
+    return Elementwise(opcode, Function(apply, Expression(text, rounds=True)), Function(apply), integers, preds)
+
+
+def _on_bits(opcode: str, apply: Apply, expression: Callable[[NumberType], Expression] = lambda number: CALL) -> Elementwise:
+    """Returns a row of an operation on the bits of integers, which depends on the type's width."""
+    return Elementwise(opcode, integers=lambda number: Function(partial(apply, bits=number.bits), expression(number)))
+
+
+_INSTRUCTION = "{function}({0})"
+"""The native expression of NumPy's functions that are a single instruction of the processor."""
+_BOTH = Function(np.logical_and, Expression("{0} and {1}", scalar="{0} & {1}"))
+_EITHER = Function(np.logical_or, Expression("{0} or {1}", scalar="{0} | {1}"))
 
 ELEMENTWISE: tuple[Elementwise, ...] = (
     # One operand.
-    Elementwise("abs", np.abs, f.complex_abs, np.abs, exact=True),
+    Elementwise(
+        "abs",
+        Function(np.abs, Expression("abs({0})")),
+        Function(f.complex_abs),
+        Function(np.abs, Expression("abs({0})", overflows=True, range_of=magnitude_range)),
+        exact=True,
+    ),
     _analytic("acos", np.arccos),
     _analytic("acosh", np.arccosh),
     _analytic("asin", np.arcsin),
     _analytic("asinh", np.arcsinh),
     _analytic("atanh", np.arctanh),
-    Elementwise("cbrt", np.cbrt),
-    Elementwise("ceil", np.ceil, exact=True),
+    _on_floats("cbrt", np.cbrt),
+    _on_floats("ceil", np.ceil, _INSTRUCTION, exact=True),
     _analytic("cosh", np.cosh),
     _analytic("cosine", np.cos),
-    Elementwise("count-leading-zeros", integers=f.count_leading_zeros, by_width=True),
-    Elementwise("erf", erf),
+    _on_bits("count-leading-zeros", f.count_leading_zeros),
+    _on_floats("erf", erf),
     _analytic("exponential", np.exp),
-    Elementwise("exponential-minus-one", np.expm1, f.complex_exponential_minus_one, halves=f.half_exponential_minus_one),
-    Elementwise("floor", np.floor, exact=True),
-    Elementwise("imag", f.imaginary_zero, np.imag, exact=True),
-    Elementwise("is-finite", np.isfinite, exact=True),
+    _analytic("exponential-minus-one", np.expm1, f.complex_exponential_minus_one, halves=Function(f.half_exponential_minus_one)),
+    _on_floats("floor", np.floor, _INSTRUCTION, exact=True),
+    _analytic("imag", f.imaginary_zero, np.imag, exact=True),
+    _on_floats("is-finite", np.isfinite, "{0} - {0} == 0", exact=True),
     _analytic("log", np.log),
-    Elementwise("log-plus-one", np.log1p, f.complex_log_plus_one),
-    Elementwise("logistic", f.logistic, f.complex_logistic, halves=f.half_logistic),
-    _arithmetic("negate", np.negative, exact=True),
-    Elementwise("not", integers=np.invert, preds=np.logical_not),
-    Elementwise("popcnt", integers=f.population_count, by_width=True),
-    Elementwise("real", np.positive, np.real, exact=True),
-    Elementwise("round-nearest-afz", f.round_half_away, exact=True),
-    Elementwise("round-nearest-even", np.rint, exact=True),
-    Elementwise("rsqrt", f.reciprocal_root, f.complex_reciprocal_root),
-    Elementwise("sign", f.sign_floats, f.complex_sign, np.sign, exact=True),
+    _analytic("log-plus-one", np.log1p, f.complex_log_plus_one),
+    _analytic("logistic", f.logistic, f.complex_logistic, halves=Function(f.half_logistic)),
+    Elementwise(
+        "negate",
+        Function(np.negative, Expression("-{0}")),
+        Function(np.negative),
+        Function(np.negative, Expression("-{0}", overflows=True, range_of=corner_range(neg))),
+        exact=True,
+    ),
+    Elementwise(
+        "not",
+        integers=Function(np.invert, Expression("~{0}", overflows=True, range_of=corner_range(invert))),
+        preds=Function(np.logical_not, Expression("not {0}", scalar="~{0}")),
+    ),
+    _on_bits("popcnt", f.population_count),
+    _analytic("real", np.positive, np.real, exact=True),
+    _on_floats("round-nearest-afz", f.round_half_away, exact=True),
+    _on_floats("round-nearest-even", np.rint, _INSTRUCTION, exact=True),
+    Elementwise("rsqrt", Function(f.reciprocal_root, Expression("{call}", native="{one} / {sqrt}({0})")), Function(f.complex_reciprocal_root)),
+    Elementwise("sign", Function(f.sign_floats), Function(f.complex_sign), Function(np.sign, expressions.sign), exact=True),
     _analytic("sine", np.sin),
     _analytic("sinh", np.sinh),
-    Elementwise("sqrt", np.sqrt, f.complex_root),
+    Elementwise("sqrt", Function(np.sqrt, Expression("{call}", native=_INSTRUCTION)), Function(f.complex_root)),
     _analytic("tan", np.tan),
     _analytic("tanh", np.tanh),
     # Two operands.
-    _arithmetic("add", np.add, preds=np.logical_or),
-    Elementwise("and", integers=np.bitwise_and, preds=np.logical_and),
-    Elementwise("atan2", np.arctan2, f.complex_atan2),
-    Elementwise("complex", f.complex_pair),
-    Elementwise("divide", np.divide, f.complex_divide, f.divide_integers),
-    Elementwise("maximum", f.maximum_floats, None, np.maximum, np.logical_or, exact=True),
-    Elementwise("minimum", f.minimum_floats, None, np.minimum, np.logical_and, exact=True),
-    Elementwise("mulhi", integers=f.multiply_high, by_width=True),
-    _arithmetic("multiply", np.multiply, preds=np.logical_and),
-    Elementwise("or", integers=np.bitwise_or, preds=np.logical_or),
-    Elementwise("power", f.power_floats, f.complex_power, f.power_integers),
-    Elementwise("remainder", np.fmod, None, f.remainder_integers),
-    Elementwise("shift-left", integers=f.shift_left, by_width=True),
-    Elementwise("shift-right-arithmetic", integers=f.shift_right_arithmetic, by_width=True),
-    Elementwise("shift-right-logical", integers=f.shift_right_logical, by_width=True),
-    _arithmetic("subtract", np.subtract),
-    Elementwise("xor", integers=np.bitwise_xor, preds=np.logical_xor),
+    _arithmetic("add", np.add, "{0} + {1}", add, _EITHER),
+    Elementwise("and", integers=Function(np.bitwise_and, Expression("{0} & {1}", range_of=masked_range)), preds=_BOTH),
+    _analytic("atan2", np.arctan2, f.complex_atan2),
+    Elementwise("complex", Function(f.complex_pair)),
+    Elementwise(
+        "divide",
+        # Only Python's division by zero raises an error.
+        Function(np.divide, Expression("{0} / {1}", rounds=True, python="{0} / {1} if {1} else {call}")),
+        Function(f.complex_divide),
+        Function(f.divide_integers, expressions.quotient),
+    ),
+    Elementwise(
+        "maximum",
+        Function(f.maximum_floats, Expression(expressions.LARGER)),
+        None,
+        Function(np.maximum, Expression("{0} if {0} > {1} else {1}", range_of=corner_range(max))),
+        _EITHER,
+        exact=True,
+    ),
+    Elementwise(
+        "minimum",
+        Function(f.minimum_floats, Expression(expressions.SMALLER)),
+        None,
+        Function(np.minimum, Expression("{0} if {0} < {1} else {1}", range_of=corner_range(min))),
+        _BOTH,
+        exact=True,
+    ),
+    _on_bits("mulhi", f.multiply_high),
+    _arithmetic("multiply", np.multiply, "{0} * {1}", mul, _BOTH),
+    Elementwise("or", integers=Function(np.bitwise_or, Expression("{0} | {1}")), preds=_EITHER),
+    Elementwise("power", Function(f.power_floats), Function(f.complex_power), Function(f.power_integers)),
+    Elementwise("remainder", Function(np.fmod), None, Function(f.remainder_integers, expressions.remainder)),
+    _on_bits("shift-left", f.shift_left, expressions.left_shift),
+    _on_bits("shift-right-arithmetic", f.shift_right_arithmetic, expressions.arithmetic_shift),
+    _on_bits("shift-right-logical", f.shift_right_logical, expressions.logical_shift),
+    _arithmetic("subtract", np.subtract, "{0} - {1}", sub),
+    Elementwise(
+        "xor",
+        integers=Function(np.bitwise_xor, Expression("{0} ^ {1}")),
+        preds=Function(np.logical_xor, Expression("{0} != {1}")),
+    ),
 )
 """One row for each opcode that computes elements from elements of a single operand type."""
+
+ROWS = {row.opcode: row for row in ELEMENTWISE}
 
 
 def _computed_as_halves(number: NumberType) -> bool:
@@ -146,7 +218,7 @@ def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
         # type.
         if operand.dtype != number.held and number_type(operand).bits > number.bits:
             number = number_type(operand)
-    function = row.function_for(number)
+    function = row.function_for(number).apply
     if number.computed is number.held is first:
         _DIRECT[row.opcode, first] = function
     values = np.asarray(function(*(operand.astype(number.computed, copy=False) for operand in operands)))
@@ -155,7 +227,7 @@ def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
     return round_values(values, NUMBERS[result.element_type])
 
 
-_DIRECT: dict[tuple[str, np.dtype[Any]], Function] = {}
+_DIRECT: dict[tuple[str, np.dtype[Any]], Apply] = {}
 """A cache of functions by opcode and type, for operands that need no conversion.
 
 For scalars, finding the function takes longer than calling it. The size of the cache is bounded by
@@ -176,12 +248,12 @@ for _row in ELEMENTWISE:
 # ---- opcodes with attributes, or with operands of several types --------------------------------
 
 COMPARISONS: dict[str, Function] = {
-    "EQ": np.equal,
-    "NE": np.not_equal,
-    "GE": np.greater_equal,
-    "GT": np.greater,
-    "LE": np.less_equal,
-    "LT": np.less,
+    "EQ": Function(np.equal, Expression("{0} == {1}")),
+    "NE": Function(np.not_equal, Expression("{0} != {1}")),
+    "GE": Function(np.greater_equal, Expression("{0} >= {1}")),
+    "GT": Function(np.greater, Expression("{0} > {1}")),
+    "LE": Function(np.less_equal, Expression("{0} <= {1}")),
+    "LT": Function(np.less, Expression("{0} < {1}")),
 }
 """Comparison functions by the direction of a compare."""
 
@@ -198,7 +270,11 @@ def compare(lhs: Array, rhs: Array, *, direction: ComparisonDirection, type: Com
     """
     if number_type(lhs).kind == "complex" and direction not in ("EQ", "NE"):
         raise Violation("R004", "direction", "complex numbers have no order; compare them with EQ or NE")
-    return np.asarray(COMPARISONS[direction](_comparison_keys(lhs, type), _comparison_keys(rhs, type)))
+    return np.asarray(COMPARISONS[direction].apply(_comparison_keys(lhs, type), _comparison_keys(rhs, type)))
+
+
+SELECT = Function(np.where, Expression("{1} if {0} else {2}", range_of=chosen_range))
+"""The function of a select; its first operand is a truth value."""
 
 
 @kernel("select", batch="same")
@@ -207,14 +283,22 @@ def select(pred: Array, on_true: Array, on_false: Array, *, result: Shape) -> Ar
     return np.where(pred, on_true.astype(held, copy=False), on_false.astype(held, copy=False))
 
 
-@kernel("clamp", batch="same")
-def clamp(minimum: Array, operand: Array, maximum: Array, *, result: Shape) -> Array:
-    """Computes min(maximum, max(minimum, operand)).
+def clamp_function(number: NumberType) -> Function:
+    """Returns the function min(maximum, max(minimum, operand)) on numbers of a type.
 
     The result is `maximum` if that is below `minimum`, and NaN if any operand is NaN.
     """
-    larger = apply(_ROWS["maximum"], (minimum, operand), result)
-    return apply(_ROWS["minimum"], (maximum, larger), result)
+    larger, smaller = (ROWS[name].function_for(number) for name in ("maximum", "minimum"))
+
+    def apply(low: Array, x: Array, high: Array, out: Array | None = None) -> Array:
+        return np.asarray(smaller.apply(high, larger.apply(low, x), out=out))
+
+    if not number.element.is_integral:
+        return Function(apply, Expression(expressions.SMALLER.format("{2}", f"({expressions.LARGER})")))
+    return Function(apply, Expression("{2} if {1} > {2} or {0} > {2} else {0} if {1} < {0} else {1}", range_of=clamped_range))
 
 
-_ROWS = {row.opcode: row for row in ELEMENTWISE}
+@kernel("clamp", batch="same")
+def clamp(minimum: Array, operand: Array, maximum: Array, *, result: Shape) -> Array:
+    larger = apply(ROWS["maximum"], (minimum, operand), result)
+    return apply(ROWS["minimum"], (maximum, larger), result)

@@ -18,13 +18,14 @@ from hlotool.errors import Violation
 from hlotool.interp.arrays.arithmetic import cast
 from hlotool.interp.arrays.array_reductions import SHORT_ROW, SHORT_ROW_TO_TRANSPOSE
 from hlotool.interp.arrays.dtypes import NUMBERS, Array, NumberType
+from hlotool.interp.arrays.expressions import CALL, Expression
 from hlotool.interp.arrays.memory_order import is_row_major, row_major
 from hlotool.interp.arrays.monoids import monoid_of
-from hlotool.interp.kernels.conversion import convert_values
-from hlotool.interp.kernels.elementwise import COMPARISONS, ELEMENTWISE, Elementwise
+from hlotool.interp.kernels.conversion import conversion_expression, convert_values
+from hlotool.interp.kernels.elementwise import COMPARISONS, ROWS, SELECT, Elementwise, Function, clamp_function
 from hlotool.interp.plan.operations import UNKNOWN, Operation
 from hlotool.interp.plan.writer import Writer
-from hlotool.record import Record
+from hlotool.record import Record, replace
 
 __all__ = ["Form", "Reduction", "form_of", "reduction_of"]
 
@@ -44,10 +45,12 @@ class Form(Record):
     functions. `rounds` is true if the result must be rounded to its element type because it is
     computed in a wider type. If `copies` is true, the result is the operand, possibly in another
     type. `is_narrow` is true if any array has an element type that differs from its computation
-    type. If `selects` is true, `select_by_mask` is an alternative to `function`.
+    type. If `selects` is true, `select_by_mask` is an alternative to `function`. `expression` is
+    the same function on single numbers.
     """
 
     function: Callable[..., Any]
+    expression: Expression = CALL
     fills: bool = False
     rounds: bool = False
     copies: bool = False
@@ -112,7 +115,7 @@ def _form(opcode: str, direction: str | None, comparison: str | None, *element_t
     numbers = [NUMBERS[name] for name in element_types]
     form = _compare_form(direction, comparison, numbers[1:]) if opcode == "compare" else _FORMS[opcode](numbers[0], numbers[1:])
     if form is not None and any(number.held != number.computed for number in numbers):
-        form = Form(form.function, form.fills, form.rounds, form.copies, True, form.selects)
+        form = replace(form, is_narrow=True)
     return form
 
 
@@ -127,8 +130,9 @@ def _is_blockwise(element_type: str) -> bool:
     return number is not None and number.kind != "complex" and (number.held == number.computed or element_type in _NARROW)
 
 
-def _has_out(function: Any) -> bool:
-    return isinstance(function, np.ufunc) or "out" in signature(function).parameters
+def _form_from(function: Function, **rest: bool) -> Form:
+    apply, expression = function
+    return Form(apply, expression, isinstance(apply, np.ufunc) or "out" in signature(apply).parameters, **rest)
 
 
 def _row_form(row: Elementwise, result: NumberType, operands: Sequence[NumberType]) -> Form | None:
@@ -141,44 +145,43 @@ def _row_form(row: Elementwise, result: NumberType, operands: Sequence[NumberTyp
         # The kernel reports the error when it is called.
         return None
     is_exact = row.exact and all(number.held == result.held for number in operands)
-    return Form(function, _has_out(function), result.computed != result.held and not is_exact)
+    return _form_from(function, rounds=result.computed != result.held and not is_exact)
 
 
 def _compare_form(direction: str | None, comparison: str | None, operands: Sequence[NumberType]) -> Form | None:
     if direction is None or comparison == "TOTALORDER" or operands[0].computed != operands[1].computed:
         return None
-    return Form(COMPARISONS[direction], True)
+    return _form_from(COMPARISONS[direction])
 
 
 def _select_form(result: NumberType, operands: Sequence[NumberType]) -> Form | None:
-    return Form(np.where, selects=True) if operands[1].held == operands[2].held == result.held else None
+    return Form(*SELECT, selects=True) if operands[1].held == operands[2].held == result.held else None
 
 
 def _clamp_form(result: NumberType, operands: Sequence[NumberType]) -> Form | None:
     if any(number.held != result.held for number in operands):
         return None
-    larger, smaller = (_ROWS[name].function_for(result) for name in ("maximum", "minimum"))
-    return Form(lambda low, x, high, out=None: np.asarray(smaller(high, larger(low, x), out=out)), True)
+    return _form_from(clamp_function(result))
 
 
 def _convert_form(result: NumberType, operands: Sequence[NumberType]) -> Form | None:
     (source,) = operands
+    expression = conversion_expression(source, result)
     if source.computed == result.computed:
         # Either both types are f32 or narrower floats, or the types are equal.
-        return Form(np.positive, True, source.held != result.held and result.held != result.computed, True)
+        return Form(np.positive, expression, True, source.held != result.held and result.held != result.computed, True)
     if result.computed == result.held:
         if source.computed == source.held and result.kind != "pred" and (source.kind != "float" or result.kind == "float"):
-            return Form(partial(cast, dtype=result.held), True)
-        return Form(partial(convert_values, number=result))
+            return Form(partial(cast, dtype=result.held), expression, True)
+        return Form(partial(convert_values, number=result), expression)
     wide = NUMBERS["f32"]
-    return Form(partial(convert_values, number=wide), False, True) if source.kind in ("signed", "unsigned", "pred") else None
+    return Form(partial(convert_values, number=wide), rounds=True) if source.kind in ("signed", "unsigned", "pred") else None
 
 
-_ROWS = {row.opcode: row for row in ELEMENTWISE}
 _FORMS: dict[str, Callable[..., Form | None]] = {
     # `complex` is left out: complex numbers are never computed in blocks, regardless of the
     # declared type.
-    **{name: partial(_row_form, row) for name, row in _ROWS.items() if name != "complex"},
+    **{name: partial(_row_form, row) for name, row in ROWS.items() if name != "complex"},
     "compare": _compare_form,
     "select": _select_form,
     "clamp": _clamp_form,

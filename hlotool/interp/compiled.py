@@ -6,9 +6,9 @@ from typing import Any
 
 from hlotool.errors import EvaluationError
 from hlotool.interp.arrays.values import Value
-from hlotool.interp.engine.program import obstacles, runnable_instructions
+from hlotool.interp.engine.preparation import prepare
 from hlotool.interp.evaluator import evaluate
-from hlotool.interp.plan.cache import KnownModule, known_module
+from hlotool.interp.plan.choice import plan_for
 from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 
@@ -27,28 +27,26 @@ class CompiledModule:
     """
 
     def __init__(self, module: Module, options: RunOptions) -> None:
-        if diagnostics := obstacles(module, runnable_instructions(options, module.entry), options):
-            raise EvaluationError(diagnostics)
+        prepared = prepare(module, options)
+        if prepared.obstacles:
+            raise EvaluationError(prepared.obstacles)
         self.module = module
         self.options = options
-        self._known().plan(module, "plan")
+        plan_for(prepared, module, "plan")
 
     def __call__(self, *arguments: Any) -> Value:
         return evaluate(self.module, arguments, executor="plan", options=self.options)
 
     @property
     def source(self) -> str | None:
-        plan = self._known().plan(self.module, "plan")
+        plan = plan_for(prepare(self.module, self.options), self.module, "plan")
         return None if plan is None else plan.source
 
     @property
     def reason(self) -> str:
-        known = self._known()
-        known.plan(self.module, "plan")
-        return known.reason
-
-    def _known(self) -> KnownModule:
-        return known_module(self.module, self.options)
+        prepared = prepare(self.module, self.options)
+        plan_for(prepared, self.module, "plan")
+        return prepared.reason
 
 
 def compile(module: Module, *, options: RunOptions = _DEFAULTS) -> CompiledModule:  # noqa: A001

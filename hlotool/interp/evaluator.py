@@ -15,15 +15,17 @@ from hlotool.interp.arrays.literal_values import literal_value
 from hlotool.interp.arrays.values import PYTREE_HINT, Value, checked_argument, own_arrays, with_leaves
 from hlotool.interp.devices import DeviceGrid
 from hlotool.interp.engine.lockstep import run_in_lockstep
-from hlotool.interp.engine.memory_estimate import memory_diagnostics
 from hlotool.interp.engine.observers import Observer
+from hlotool.interp.engine.obstacles import obstacles
+from hlotool.interp.engine.order import runnable_instructions
 from hlotool.interp.engine.placement import part_hint
-from hlotool.interp.engine.program import obstacles, runnable_instructions
+from hlotool.interp.engine.preparation import Prepared, prepare
+from hlotool.interp.engine.program import Programs
 from hlotool.interp.engine.reference import ReferenceExecutor
 from hlotool.interp.failures import failure
 from hlotool.interp.kernels.base import Invoke
 from hlotool.interp.kernels.libraries.partitions import mesh_axes
-from hlotool.interp.plan.cache import known_module, warn_of_fault
+from hlotool.interp.plan.choice import plan_for, warn_of_fault
 from hlotool.interp.plan.errors import Mismatch
 from hlotool.interp.queues import HostQueues
 from hlotool.interp.run_options import RunOptions
@@ -121,7 +123,7 @@ def compute(
     with np.errstate(all="ignore"):
         if x.literal is not None:
             return literal_value(x.literal, options)
-        return run_in_lockstep([ReferenceExecutor(position, options, DeviceGrid().devices[0], observers).compute(x, checked)])[0]
+        return run_in_lockstep([ReferenceExecutor(position, Programs(options), DeviceGrid().devices[0], observers).compute(x, checked)])[0]
 
 
 def _evaluate(
@@ -133,24 +135,16 @@ def _evaluate(
     count = len(arguments)
     if not count or num_partitions < 1 or count % num_partitions:
         raise failure(module, None, "R002", f"the number of argument lists, {count}, is not a positive multiple of num_partitions={num_partitions}")
-    if errors := [d for d in module.diagnostics if d.severity == "error"]:
-        # After a tolerant parse of a source with errors, the module may not be the intended one.
-        raise EvaluationError(errors)
-    known = known_module(module, options)
-    if not (known.is_checked and count == 1):
-        if diagnostics := obstacles(module, runnable_instructions(options, module.entry), options) or memory_diagnostics(
-            module, options.max_memory, count
-        ):
-            raise EvaluationError(diagnostics)
-        known.is_checked = True
+    prepared = prepare(module, options)
+    prepared.check(module, count)
     queues = options.queues or ()
     meshes = mesh_axes(module.frontend_attributes.get("xla.sdy.meshes", "")) if module.frontend_attributes else None
     grid = DeviceGrid(count // num_partitions, num_partitions, (queues,) if isinstance(queues, HostQueues) else queues, meshes)
     values = [_check_arguments(module, device_values) for device_values in arguments]
-    plan = known.plan(module, executor, is_watched=bool(observers)) if all(observer.needs_only_reached for observer in observers) else None
+    plan = plan_for(prepared, module, executor, is_watched=bool(observers)) if all(observer.needs_only_reached for observer in observers) else None
     # Entering this context for each operation would triple the cost of small operations.
     with np.errstate(all="ignore"):
-        results = _results(module, grid, options, observers, values, plan)
+        results = _results(module, prepared, grid, observers, values, plan)
         try:
             return [own_arrays(result, module.entry.root.shape, device_values) for result, device_values in zip(results, values, strict=True)]
         except MemoryError:
@@ -160,10 +154,10 @@ def _evaluate(
 
 
 def _results(
-    module: Module, grid: DeviceGrid, options: RunOptions, observers: Sequence[Observer], values: Sequence[tuple[Value, ...]], plan: Plan | None
+    module: Module, prepared: Prepared, grid: DeviceGrid, observers: Sequence[Observer], values: Sequence[tuple[Value, ...]], plan: Plan | None
 ) -> list[Value]:
     """Returns the result that each device computes from its arguments."""
-    reference = ReferenceExecutor(module, options, grid.devices[0], () if plan is not None else observers)
+    reference = ReferenceExecutor(module, prepared.programs, grid.devices[0], () if plan is not None else observers)
     pairs = [(reference.on(device), device_values) for device, device_values in zip(grid.devices, values, strict=True)]
     if plan is not None:
         try:

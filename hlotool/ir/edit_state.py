@@ -198,6 +198,7 @@ class EditState:
     # ---- bookkeeping ----------------------------------------------------------------------------
 
     def _mark_changed(self, computation: Computation) -> None:
+        self.module.notes.edit_count += 1
         if computation not in self._changed:
             self._changed[computation] = None
             self.module.notes.spans.pop(computation, None)

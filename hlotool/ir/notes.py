@@ -68,15 +68,17 @@ class SourceNotes(Generic[ComputationType, InstructionType]):
 
     `spans` holds the PrintedSpan of each computation that has one. `fast_count` is the number of
     instructions that were built by the parser's fast path. For messages, `origin_of` maps each
-    instruction inserted by a Rewriter to the instruction that it is derived from.
+    instruction inserted by a Rewriter to the instruction that it is derived from. `edit_count` is
+    the number of edits by Rewriters.
     """
 
-    __slots__ = ("_last_assignment", "_spellings", "_written", "fast_count", "origin_of", "spans")
+    __slots__ = ("_last_assignment", "_spellings", "_written", "edit_count", "fast_count", "origin_of", "spans")
 
     def __init__(self) -> None:
         self.spans: dict[ComputationType, PrintedSpan] = {}
         self.origin_of: dict[InstructionType, InstructionType] = {}
         self.fast_count = 0
+        self.edit_count = 0
         self._last_assignment = Assignments.last
         # Keyed by the id of the attribute set. The set is stored, too, because an id is valid only
         # while its object lives.

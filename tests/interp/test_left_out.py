@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 import hlotool
-from hlotool.interp.engine.program import runnable_instructions, skipped_instructions
+from hlotool.interp.engine.order import runnable_instructions, skipped_instructions
 from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 

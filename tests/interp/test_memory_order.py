@@ -23,6 +23,7 @@ from hlotool.errors import HlotoolError
 from hlotool.interp.arguments.inputs import random_arguments
 from hlotool.interp.arrays.literal_values import literal_array
 from hlotool.interp.arrays.values import leaves
+from hlotool.interp.engine.program import Programs
 from hlotool.interp.kernels.table import OPS
 from hlotool.interp.plan.loop_layouts import required_orders
 from hlotool.interp.plan.lowering import CallGraph, Lowering
@@ -259,6 +260,6 @@ def test_arrays_in_loops(name: str) -> None:
         for executor in ("reference", "plan")
     }
     assert len(results) == 1
-    region = Lowering(hlotool.RunOptions(), CallGraph(module.entry)).region(module.entry)
+    region = Lowering(Programs(hlotool.RunOptions()), CallGraph(module.entry)).region(module.entry)
     (orders,) = [required_orders(operation) for operation in region.operations if isinstance(operation, Loop)]
     assert list(orders.values()) == [((1, 0), (1, 0))] * is_kept

@@ -14,8 +14,10 @@ import hlotool
 from hlotool.interp import compute
 from hlotool.interp.devices import DeviceGrid
 from hlotool.interp.engine.binding import Binding
+from hlotool.interp.engine.obstacles import obstacles
+from hlotool.interp.engine.order import dependency_order, runnable_instructions
 from hlotool.interp.engine.ownership import can_alias
-from hlotool.interp.engine.program import ProgramCache, computation_program, dependency_order, instruction_program, obstacles, runnable_instructions
+from hlotool.interp.engine.program import Programs, computation_program, instruction_program
 from hlotool.interp.engine.reference import ReferenceExecutor
 from hlotool.interp.kernels.base import Invoke, Kernel
 
@@ -34,7 +36,7 @@ ENTRY e { x = f32[4] parameter(0) zero = s32[] constant(0) s = tuple(zero, x)
 
 def execute(text: str, *arguments: np.ndarray) -> tuple[ReferenceExecutor, object]:
     module = hlotool.parse(text)
-    executor = ReferenceExecutor(module, OPTIONS, DeviceGrid().devices[0])
+    executor = ReferenceExecutor(module, Programs(OPTIONS), DeviceGrid().devices[0])
     with pytest.raises(StopIteration) as end:
         next(executor.run(Invoke(module.entry, arguments)))
     return executor, end.value.value
@@ -58,10 +60,10 @@ def test_a_program_may_compute_another_root():
         """ENTRY e { a = f32[] parameter(0) b = f32[] parameter(1) x = f32[] negate(a) y = f32[] log(b)
         c = f32[] constant(2) d = f32[] constant(3) z = f32[] multiply(x, c) ROOT r = f32[] add(y, d) }"""
     )
-    program = computation_program(module.entry, module.entry.instructions[6], OPTIONS)
+    program = computation_program(module.entry, module.entry.instructions[6], Programs(OPTIONS))
     assert [step.instruction.name for step in program.steps] == ["x", "z"]
     assert [value for value in program.initial if value is not None] == [2]
-    run = ReferenceExecutor(module, OPTIONS, DeviceGrid().devices[0]).run(
+    run = ReferenceExecutor(module, Programs(OPTIONS), DeviceGrid().devices[0]).run(
         Invoke(module.entry, (np.float32(5), np.float32(-1)), root=program_root(module))
     )
     with pytest.raises(StopIteration) as end:
@@ -80,7 +82,7 @@ def test_values_are_freed_after_their_last_use():
     )
     slots = {x: k for k, x in enumerate(module.entry.instructions)}
     names = {k: x.name for x, k in slots.items()}
-    program = computation_program(module.entry, module.entry.root, OPTIONS)
+    program = computation_program(module.entry, module.entry.root, Programs(OPTIONS))
     freed = {step.instruction.name: [names[k] for k in step.dead] for step in program.steps}
     assert freed == {"a": ["x"], "unused": [], "b": ["a"], "d": [], "r": ["d", "b"]}
     assert [step.instruction.name for step in program.steps if not step.is_used] == ["unused"]
@@ -106,7 +108,7 @@ def test_the_operands_of_a_value_are_collected_once():
     # There are 2 ** 64 paths from the root to the parameter.
     lines = "".join(f" n{k + 1} = f32[] add(n{k}, n{k})" for k in range(64))
     module = hlotool.parse(f"ENTRY e {{ n0 = f32[] parameter(0){lines} ROOT r = f32[] negate(n0) }}")
-    assert len(computation_program(module.entry, module.entry["n64"], OPTIONS).steps) == 64
+    assert len(computation_program(module.entry, module.entry["n64"], Programs(OPTIONS)).steps) == 64
 
 
 def test_each_computation_is_reached_once():
@@ -169,7 +171,7 @@ def test_unreadable_constants_are_reported_at_the_computation(monkeypatch, error
     monkeypatch.setattr(hlotool.interp.engine.program, "literal_value", literal_value)
     module = hlotool.parse("ENTRY e {\n  ROOT c = f32[] constant(1)\n}")
     with pytest.raises(hlotool.EvaluationError) as caught:
-        ProgramCache(module, OPTIONS).program_for(Invoke(module.entry, ()))
+        next(ReferenceExecutor(module, Programs(OPTIONS), DeviceGrid().devices[0]).run(Invoke(module.entry, ())))
     (diagnostic,) = caught.value.diagnostics
     assert (diagnostic.code, diagnostic.line, diagnostic.message) == ("R004", 2, f"the constants of 'e' cannot be read: {reason}")
 
@@ -182,14 +184,14 @@ def test_whether_a_computation_runs_in_batches_is_computed_once(monkeypatch):
     asked = []
     can_batch = hlotool.interp.engine.program.can_batch
     monkeypatch.setattr(hlotool.interp.engine.program, "can_batch", lambda computation: asked.append(computation) or can_batch(computation))
-    programs = ProgramCache(module, OPTIONS)
-    assert [programs.can_batch(computation) for computation in module.computations * 2] == [True, False] * 2
+    programs = Programs(OPTIONS)
+    assert [programs.can_batch[computation] for computation in module.computations * 2] == [True, False] * 2
     assert asked == module.computations
 
 
 def test_programs_are_prepared_once():
     module = hlotool.parse("ENTRY e { a = f32[] parameter(0) b = f32[] negate(a) ROOT c = f32[] negate(b) }")
-    programs = ProgramCache(module, OPTIONS)
+    programs = Programs(OPTIONS)
     requests = [Invoke(module.entry, (), root=root, batch=batch) for root in (None, module.entry["b"]) for batch in (None, (2,))]
     first = [programs.program_for(request) for request in requests]
     assert [programs.program_for(request) for request in requests] == first

@@ -82,11 +82,11 @@ def test_scatter_does_not_overwrite_an_operand_that_is_read_later():
 
 def test_estimates_follow_views_and_loops():
     parts = "y = f32[1000] negate(x) z = f32[1000] negate(y) t = f32[10,100] reshape(z) ROOT r = f32[100,10] transpose(t), dimensions={1,0}"
-    found = estimate(hlotool.parse(f"ENTRY e {{ x = f32[1000] parameter(0) {parts} }}"))
+    found = estimate(hlotool.parse(f"ENTRY e {{ x = f32[1000] parameter(0) {parts} }}").entry)
     assert (found.bytes, found.at.name) == (12_000, "z")
     body = "f { p = f32[1000] parameter(0) a = f32[1000] add(p, p) ROOT b = f32[1000] add(a, p) }"
     text = f"HloModule m {body} ENTRY e {{ x = f32[1000] parameter(0) ROOT c = f32[1000] call(x), to_apply=f }}"
-    found = estimate(hlotool.parse(text))
+    found = estimate(hlotool.parse(text).entry)
     assert (found.bytes, found.at.name) == (12_000, "b")
     limits = hlotool.RunOptions(max_memory=11_999)
     with pytest.raises(hlotool.EvaluationError, match="run-limit"):
@@ -165,8 +165,8 @@ def test_weights_keep_sums_small():
 )
 def test_a_barrier_takes_no_memory(parts: str) -> None:
     # The result is a copy of the argument, since the caller owns the result.
-    assert estimate(hlotool.parse(f"ENTRY e {{ x = f32[1000] parameter(0) {parts} }}")).bytes == 8000
-    assert estimate(hlotool.parse("ENTRY e { ROOT x = f32[1000] parameter(0) }")).bytes == 8000
+    assert estimate(hlotool.parse(f"ENTRY e {{ x = f32[1000] parameter(0) {parts} }}").entry).bytes == 8000
+    assert estimate(hlotool.parse("ENTRY e { ROOT x = f32[1000] parameter(0) }").entry).bytes == 8000
 
 
 def test_the_c_library_is_asked_to_keep_freed_memory(monkeypatch):

@@ -234,7 +234,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "effects": lambda: effects(DEAD),
     "bytes in flight": lambda: peak_memory(parse(SWAPS % (1, "s"))).bytes,
     "bytes of a view": lambda: [peak_memory(parse(text)).bytes for text in (CHAIN, CHAIN.replace("nickname", "negate"))],
-    "bytes in a run": lambda: [estimate(parse(text)).bytes for text in (CHAIN, CHAIN.replace("nickname(a)", "either(a, p)"))],
+    "bytes in a run": lambda: [estimate(parse(text).entry).bytes for text in (CHAIN, CHAIN.replace("nickname(a)", "either(a, p)"))],
     "thrown": lambda: float(hlotool.evaluate(parse(LOOP), [])),
     "domain": lambda: [domain.text for domain in domains(parse(LOG)).values()],
 }

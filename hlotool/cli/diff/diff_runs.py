@@ -11,7 +11,8 @@ from hlotool.cli.run.run_progress import RunProgress, is_wanted
 from hlotool.differ.delta import Delta
 from hlotool.differ.semantic import SemanticDifference, devices_of, semantic_difference
 from hlotool.errors import EvaluationError, HlotoolError
-from hlotool.interp.engine.memory_estimate import estimate, memory_diagnostics
+from hlotool.interp.engine.memory_estimate import memory_diagnostics
+from hlotool.interp.engine.preparation import prepare
 from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 
@@ -39,17 +40,18 @@ def run_both(delta: Delta, choice: RunChoice, max_memory: int | None, deadline: 
     devices = max(devices_of(delta.left), devices_of(delta.right))
     if devices > _MAX_DEVICES:
         raise HlotoolError(f"the modules are for {devices} devices; at most {_MAX_DEVICES} can be run in this process")
-    held = 0
-    for side, module in (("left", delta.left), ("right", delta.right)):
-        _check(side, module)
-        if diagnostics := memory_diagnostics(module, max_memory, devices, held=held):
-            raise EvaluationError(diagnostics)
-        # The results stay in memory, and so do copies of values until they are compared.
-        held = 2 * devices * estimate(module).bytes
-        deadline.check()
     options = RunOptions(
         elided_fill=choice.elided, seed=choice.seed, max_iterations=_MAX_ITERATIONS, max_memory=max_memory, timeout_seconds=deadline.seconds
     )
+    held = 0
+    for side, module in (("left", delta.left), ("right", delta.right)):
+        _check(side, module)
+        needed = prepare(module, options).estimate
+        if diagnostics := memory_diagnostics(module, needed, max_memory, devices, held=held):
+            raise EvaluationError(diagnostics)
+        # The results stay in memory, and so do copies of values until they are compared.
+        held = 2 * devices * needed.bytes
+        deadline.check()
     progress = RunProgress() if is_wanted(quiet=quiet) else None
     try:
         return semantic_difference(

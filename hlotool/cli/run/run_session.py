@@ -29,9 +29,10 @@ from hlotool.errors import EvaluationError, HlotoolError, ParseError, Source
 from hlotool.interp.arguments import argument_files as files
 from hlotool.interp.arrays.random_arrays import Domain
 from hlotool.interp.arrays.values import leaves
-from hlotool.interp.engine.memory_estimate import estimate, memory_diagnostics
+from hlotool.interp.engine.memory_estimate import memory_diagnostics
 from hlotool.interp.engine.observers import Observer
 from hlotool.interp.engine.placement import is_device_independent, is_whole
+from hlotool.interp.engine.preparation import prepare
 from hlotool.interp.kernels.libraries.handlers import load_handler
 from hlotool.interp.reports import result_report as report
 from hlotool.interp.reports.array_statistics import has_nan, nan_counts
@@ -178,7 +179,7 @@ class Session:
             complain(text)
 
     def _check_memory(self, module: Any) -> None:
-        if diagnostics := memory_diagnostics(module, self.limit, self.devices):
+        if diagnostics := memory_diagnostics(module, prepare(module, self._options()).estimate, self.limit, self.devices):
             if self.request.max_memory is None:
                 complain("the default limit is 80% of the available memory; use --max-memory SIZE to change it")
             raise EvaluationError(diagnostics)
@@ -308,7 +309,7 @@ class Session:
 
     def _show_profile(self, module: Any) -> None:
         if self.profile is not None and not self.request.as_json:
-            for line in profile_lines(self.profile, self.seconds, _peak_memory(), estimate(module).bytes):
+            for line in profile_lines(self.profile, self.seconds, _peak_memory(), prepare(module, self._options()).estimate.bytes):
                 write_out(line + "\n")
 
     def _json(self, module: Any, value: Any, comparisons: dict[str, list[Comparison]]) -> str:
@@ -324,7 +325,7 @@ class Session:
         if self.tracer is not None:
             more["trace"] = [trace_json(row) for row in self.trace]
         if self.profile is not None:
-            more["profile"] = profile_json(self.profile, self.seconds, _peak_memory(), estimate(module).bytes)
+            more["profile"] = profile_json(self.profile, self.seconds, _peak_memory(), prepare(module, self._options()).estimate.bytes)
         return json.dumps({"outputs": outputs, **more}, indent=1) + "\n" if more else report.as_json(outputs)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hlotool.errors import Diagnostic
 from hlotool.interp.arrays.dtypes import NUMBERS
-from hlotool.interp.engine.program import dependency_order
+from hlotool.interp.engine.order import dependency_order
 from hlotool.interp.failures import diagnostic_at
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import IDENTITY, STRIDED, STRUCTURAL, VIEW
@@ -87,30 +87,30 @@ def default_limit() -> int | None:
     return None if available is None else available * 8 // 10
 
 
-def estimate(module: Module) -> Estimate:
+def estimate(entry: Computation) -> Estimate:
     """Estimates the peak memory of a run: arguments, constants and values.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[1000] parameter(0) y = add(x, x) ROOT z = f32[1000] multiply(y, y) }")
-    >>> peak = estimate(module)
+    >>> peak = estimate(module.entry)
     >>> peak.bytes, peak.at.name
     (12000, 'z')
     """
     peaks: dict[Computation, Estimate] = {}
-    computations = _callees_first(module.entry)
+    computations = _callees_first(entry)
     for computation in computations:
         walk = _Peak(peaks)
         peaks[computation] = walk.estimate(computation)
-        if computation is module.entry:
+        if computation is entry:
             inputs = [leaf for x in computation.instructions if not x.operands for leaf in x.shape.leaves()]
             peaks[computation] = walk.copy_result(peaks[computation], computation.root, max(map(_size, inputs), default=0))
     held = [LiveValue(x, _size(x.shape)) for c in computations for x in c.instructions if x.literal is not None]
-    held += [LiveValue(p, _size(p.shape)) for p in module.entry.parameters]
-    peak = peaks[module.entry]
+    held += [LiveValue(p, _size(p.shape)) for p in entry.parameters]
+    peak = peaks[entry]
     return Estimate(peak.bytes + sum(value.bytes for value in held), peak.at, [*peak.largest, *held])
 
 
-def memory_diagnostics(module: Module, limit: int | None, devices: int = 1, *, held: int = 0) -> list[Diagnostic]:
+def memory_diagnostics(module: Module, needed: Estimate, limit: int | None, devices: int = 1, *, held: int = 0) -> list[Diagnostic]:
     """Returns a list with a diagnostic if running a module takes more than `limit` bytes.
 
     The total includes the memory of all devices, and `held` bytes that another module uses. The
@@ -118,7 +118,6 @@ def memory_diagnostics(module: Module, limit: int | None, devices: int = 1, *, h
     """
     if limit is None:
         return []
-    needed = estimate(module)
     if needed.bytes * devices + held <= limit:
         return []
     at = needed.at or max(module.entry.instructions, key=lambda x: _size(x.shape))

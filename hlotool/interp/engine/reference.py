@@ -12,15 +12,14 @@ from copy import copy
 
 import numpy as np
 
-from hlotool.errors import EvaluationError, Violation
+from hlotool.errors import EvaluationError, HlotoolError, Violation
 from hlotool.interp.arrays.values import Value
 from hlotool.interp.devices import Device, Wait
 from hlotool.interp.engine.batching import run_all_at_once, run_one_by_one
 from hlotool.interp.engine.observers import Observer, Observers
-from hlotool.interp.engine.program import Program, ProgramCache, instruction_program
+from hlotool.interp.engine.program import Program, Programs, instruction_program
 from hlotool.interp.failures import failure
 from hlotool.interp.kernels.base import Invoke, Run
-from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Instruction, Module
 
 __all__ = ["ReferenceExecutor"]
@@ -31,8 +30,9 @@ class ReferenceExecutor:
 
     >>> import hlotool
     >>> from hlotool.interp.devices import DeviceGrid
+    >>> from hlotool.interp.run_options import RunOptions
     >>> module = hlotool.parse("ENTRY e { x = f32[] parameter(0) ROOT r = f32[] negate(x) }")
-    >>> run = ReferenceExecutor(module, RunOptions(), DeviceGrid().devices[0]).run(Invoke(module.entry, (np.float32(2.0),)))
+    >>> run = ReferenceExecutor(module, Programs(RunOptions()), DeviceGrid().devices[0]).run(Invoke(module.entry, (np.float32(2.0),)))
     >>> try:
     ...     next(run)
     ... except StopIteration as end:
@@ -40,13 +40,14 @@ class ReferenceExecutor:
     -2.0
     """
 
-    def __init__(self, module: Module, options: RunOptions, device: Device, observers: Sequence[Observer] = ()) -> None:
+    def __init__(self, module: Module, programs: Programs, device: Device, observers: Sequence[Observer] = ()) -> None:
+        options = programs.options
         self.module = module
         self.options = options
+        self.programs = programs
         self.device = device
         self.observers = Observers(module.entry, observers, device) if observers else None
         self.deadline = None if options.timeout_seconds is None else time.monotonic() + options.timeout_seconds
-        self.programs = ProgramCache(module, options)
 
     def on(self, device: Device) -> ReferenceExecutor:
         """Returns the same run for another device; programs and limits are shared."""
@@ -96,11 +97,19 @@ class ReferenceExecutor:
         # instructions to run.
         if self._is_late():
             raise failure(self.module, request.computation.root, "R005", self._too_late())
-        if request.batch is not None and not self.programs.can_batch(request.computation):
+        if request.batch is not None and not self.programs.can_batch[request.computation]:
             return run_one_by_one(self.module, request, request.batch)
-        program = self.programs.program_for(request)
+        program = self._program_for(request)
         run = self._execute(program, self._initial_slots(program, request), request.batch)
         return run if request.batch is None else run_all_at_once(self.module, request, request.batch, run)
+
+    def _program_for(self, request: Invoke) -> Program:
+        try:
+            return self.programs.program_for(request)
+        except (MemoryError, ValueError, HlotoolError) as error:
+            reason = "not enough memory" if isinstance(error, MemoryError) else str(error)
+            message = f"the constants of '{request.computation.name}' cannot be read: {reason}"
+            raise failure(self.module, request.computation.root, "R004", message) from error
 
     def _is_late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline

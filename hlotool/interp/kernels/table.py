@@ -11,6 +11,7 @@ from hlotool.interp.kernels import contraction as contraction
 from hlotool.interp.kernels import control_flow as control_flow
 from hlotool.interp.kernels import conversion as conversion
 from hlotool.interp.kernels import convolution as convolution
+from hlotool.interp.kernels import custom_call as custom_call
 from hlotool.interp.kernels import elementwise as elementwise
 from hlotool.interp.kernels import indexing as indexing
 from hlotool.interp.kernels import linear_algebra as linear_algebra

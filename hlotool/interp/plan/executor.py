@@ -18,6 +18,7 @@ from hlotool.interp.devices import Wait
 from hlotool.interp.engine.allocation import reuse_large_blocks
 from hlotool.interp.engine.binding import Binding
 from hlotool.interp.engine.observers import Observer
+from hlotool.interp.engine.program import Programs
 from hlotool.interp.engine.reference import ReferenceExecutor
 from hlotool.interp.kernels.base import Invoke
 from hlotool.interp.plan.errors import CannotPlan, Mismatch
@@ -111,7 +112,7 @@ class Plan:
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) y = add(x, x) ROOT r = f32[2] negate(y) }")
-    >>> print(Plan(module, RunOptions()).source)
+    >>> print(Plan(module.entry, Programs(RunOptions())).source)
     def plan(run, v1):
         # y = add
         v2 = add(v1, v1)
@@ -122,16 +123,15 @@ class Plan:
         return (v3, )
     """
 
-    def __init__(self, module: Module, options: RunOptions, *, is_watched: bool = False) -> None:
-        # Do not store the module itself, which would stay alive as long as its plan.
-        self._entry = module.entry
+    def __init__(self, entry: Computation, programs: Programs, *, is_watched: bool = False) -> None:
+        self._entry = entry
         self._is_watched = is_watched
-        self.options = options
-        self._lowering = Lowering(options, CallGraph(module.entry))
+        self.options = programs.options
+        self._lowering = Lowering(programs, CallGraph(entry))
         self._functions: dict[Computation, PlanFunction] = {}
         self.has_effects = bool(self._lowering.graph.waiting) or not all(x.op.is_pure for c in self._lowering.graph.sizes for x in c.instructions)
         """True if restarting a run would be noticeable."""
-        self.function(module.entry)
+        self.function(entry)
         reuse_large_blocks()
 
     @property

@@ -21,11 +21,10 @@ from hlotool.errors import HlotoolError
 from hlotool.interp.arrays.literal_values import literal_value
 from hlotool.interp.arrays.values import leaves, with_leaves
 from hlotool.interp.engine.binding import Binding
-from hlotool.interp.engine.program import dependency_order, skipped_instructions
+from hlotool.interp.engine.program import Programs
 from hlotool.interp.failures import is_as_inferred, may_fail
 from hlotool.interp.plan.errors import CannotPlan
 from hlotool.interp.plan.operations import Branches, Call, Leaves, Loop, Operation, Region, Variable
-from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Computation, Instruction
 from hlotool.memo import Memo
 from hlotool.opdefs.algebra import NO_ALGEBRA
@@ -150,17 +149,19 @@ class Lowering:
     """The lowering of a module's computations, for runs with the same options.
 
     >>> import hlotool
+    >>> from hlotool.interp.run_options import RunOptions
     >>> text = "f { a = f32[] parameter(0) ROOT b = f32[] negate(a) } ENTRY e { x = f32[] parameter(0) ROOT r = f32[] call(x), to_apply=f }"
     >>> module = hlotool.parse(text)
-    >>> region = Lowering(RunOptions(), CallGraph(module.entry)).region(module.entry)
+    >>> region = Lowering(Programs(RunOptions()), CallGraph(module.entry)).region(module.entry)
     >>> [operation.instruction.opcode for operation in region.operations]
     ['negate']
     """
 
-    def __init__(self, options: RunOptions, graph: CallGraph) -> None:
-        self.options = options
+    def __init__(self, programs: Programs, graph: CallGraph) -> None:
+        self.options = programs.options
         self.graph = graph
-        self.bindings: dict[Instruction, Binding] = {}
+        self.bindings = programs.bindings
+        self._programs = programs
         self._offsets: Memo[Shape, list[int]] = Memo(_offsets_of)
         self._numbers: dict[tuple[str, bytes], Leaves] = {}
         self._foldable = _MAX_FOLDED_TOTAL
@@ -218,13 +219,9 @@ class Lowering:
         return environment[computation.root]
 
     def _instructions_to_compute(self, computation: Computation) -> list[tuple[int, Instruction]]:
-        """Returns the instructions to compute, in a valid order, each with a random-stream number.
-
-        Separate streams make random constants differ from each other.
-        """
+        """Returns the instructions to compute, in a valid order, each with a random-stream number."""
         try:
-            unknown = skipped_instructions(computation, self.options)
-            return [(k, x) for k, x in enumerate(dependency_order(computation)) if x not in unknown]
+            return self._programs.order[computation]
         except ValueError:
             raise CannotPlan(f"the instructions of '{computation.name}' depend on each other in a cycle") from None
 
@@ -260,9 +257,7 @@ class Lowering:
         The results belong to a new operation or to an earlier operation that computes the same
         values, or they are constants or the leaves of an operand.
         """
-        binding = self.bindings.get(x)
-        if binding is None:
-            binding = self.bindings[x] = Binding(x, self.options)
+        binding = self.bindings[x]
         if IDENTITY in x.op.traits and len(operands) == 1 and not x.op.kernel.suspends and _has_shape(operands[0], x.shape):
             return operands[0]
         unchanged = _unchanged_operand(x)

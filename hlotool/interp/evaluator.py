@@ -5,20 +5,20 @@ These functions check the arguments and start an executor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hlotool.errors import EvaluationError, Violation
+from hlotool.errors import EvaluationError
+from hlotool.interp.arguments.argument_checks import as_list, checked_arguments, checked_values
 from hlotool.interp.arrays.literal_values import literal_value
-from hlotool.interp.arrays.values import PYTREE_HINT, Value, checked_argument, own_arrays, with_leaves
+from hlotool.interp.arrays.values import Value, own_arrays
 from hlotool.interp.devices import DeviceGrid
 from hlotool.interp.engine.lockstep import run_in_lockstep
 from hlotool.interp.engine.observers import Observer
 from hlotool.interp.engine.obstacles import obstacles
 from hlotool.interp.engine.order import runnable_instructions
-from hlotool.interp.engine.placement import part_hint
 from hlotool.interp.engine.preparation import Prepared, prepare
 from hlotool.interp.engine.program import Programs
 from hlotool.interp.engine.reference import ReferenceExecutor
@@ -30,7 +30,6 @@ from hlotool.interp.plan.errors import Mismatch
 from hlotool.interp.queues import HostQueues
 from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Instruction, Module
-from hlotool.shapes.shape import Shape
 
 if TYPE_CHECKING:
     from hlotool.interp.plan.executor import Plan
@@ -116,10 +115,10 @@ def compute(
         raise EvaluationError(diagnostics)
     if x.parameter_number is not None:
         raise failure(position, x, "R001", f"parameter '{x.name}' has no value before the computation is called")
-    values = _as_list(position, values, "operand values", "pass a list, even for one operand: compute(x, [value])")
+    values = as_list(position, values, "operand values", "pass a list, even for one operand: compute(x, [value])")
     if len(values) != len(x.operands):
         raise failure(position, x, "R002", f"wrong number of operand values for '{x.name}': expected {len(x.operands)}, got {len(values)}")
-    checked = _check_values(position, zip(x.operands, values, strict=True), x)
+    checked = checked_values(position, zip(x.operands, values, strict=True), x)
     with np.errstate(all="ignore"):
         if x.literal is not None:
             return literal_value(x.literal, options)
@@ -131,7 +130,7 @@ def _evaluate(
 ) -> list[Value]:
     if executor not in EXECUTORS:
         raise failure(module, None, "R002", f"there is no executor '{executor}'", f"use one of the executors {', '.join(EXECUTORS)}")
-    arguments = _as_list(module, arguments, "argument lists", "pass a list with the arguments of each device: evaluate_replicas(module, [[x], [x]])")
+    arguments = as_list(module, arguments, "argument lists", "pass a list with the arguments of each device: evaluate_replicas(module, [[x], [x]])")
     count = len(arguments)
     if not count or num_partitions < 1 or count % num_partitions:
         raise failure(module, None, "R002", f"the number of argument lists, {count}, is not a positive multiple of num_partitions={num_partitions}")
@@ -140,7 +139,7 @@ def _evaluate(
     queues = options.queues or ()
     meshes = mesh_axes(module.frontend_attributes.get("xla.sdy.meshes", "")) if module.frontend_attributes else None
     grid = DeviceGrid(count // num_partitions, num_partitions, (queues,) if isinstance(queues, HostQueues) else queues, meshes)
-    values = [_check_arguments(module, device_values) for device_values in arguments]
+    values = [checked_arguments(module, device_values) for device_values in arguments]
     plan = plan_for(prepared, module, executor, is_watched=bool(observers)) if all(observer.needs_only_reached for observer in observers) else None
     # Entering this context for each operation would triple the cost of small operations.
     with np.errstate(all="ignore"):
@@ -171,60 +170,3 @@ def _results(
             if reason:
                 warn_of_fault(module, reason)
     return run_in_lockstep([executor.run(Invoke(module.entry, device_values)) for executor, device_values in pairs])
-
-
-def _check_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value, ...]:
-    parameters = module.entry.parameters
-    if isinstance(arguments, Mapping):
-        raise failure(
-            module,
-            None,
-            "R002",
-            f"the arguments must be a list in the order of the parameters, got an object of type {type(arguments).__name__}",
-            PYTREE_HINT,
-        )
-    arguments = _as_list(module, arguments, "arguments", "pass a list, even for one argument: evaluate(module, [argument])")
-    arguments = _group_leaves(arguments, [p.shape for p in parameters])
-    if len(arguments) != len(parameters):
-        message = f"wrong number of arguments for '{module.entry.name}': expected {len(parameters)}, got {len(arguments)}"
-        names = ", ".join(p.name for p in parameters)
-        hint = f"the parameter{'s are' if len(parameters) > 1 else ' is'} {names}" if parameters else None
-        raise failure(module, None, "R002", message, PYTREE_HINT if any(isinstance(x, Mapping) for x in arguments) else hint)
-    return _check_values(module, zip(parameters, arguments, strict=True))
-
-
-def _as_list(module: Module, arguments: Iterable[Any], noun: str, hint: str) -> Sequence[Any]:
-    """Returns a list of the arguments. Raises EvaluationError with the hint for a single value."""
-    if isinstance(arguments, list | tuple):
-        return arguments
-    try:
-        items = iter(arguments)
-    except TypeError:
-        message = f"the {noun} must be a list, got an object of type {type(arguments).__name__}"
-        raise failure(module, None, "R002", message, hint) from None
-    return list(items)
-
-
-def _check_values(module: Module, pairs: Iterable[tuple[Instruction, Any]], blamed: Instruction | None = None) -> tuple[Value, ...]:
-    """Returns the arguments as values of the instructions' shapes.
-
-    Errors are reported at `blamed`, or, if it is None, at the instruction paired with the argument.
-    """
-    values = []
-    for x, argument in pairs:
-        try:
-            values.append(checked_argument(argument, x.shape, x.name))
-        except Violation as violation:
-            noun = "parameter" if blamed is None else "operand"
-            hint = violation.hint or (part_hint(module, x) if blamed is None else None)
-            raise failure(module, blamed or x, violation.code, f"{noun} {violation.message}", hint) from None
-    return tuple(values)
-
-
-def _group_leaves(arguments: Sequence[Any], shapes: list[Shape]) -> Sequence[Any]:
-    """Groups arguments into tuples if they are passed leaf by leaf, as for compiled programs."""
-    counts = [sum(1 for _ in shape.leaves()) for shape in shapes]
-    if len(arguments) == len(shapes) or len(arguments) != sum(counts):
-        return arguments
-    rest = iter(arguments)
-    return [with_leaves(shape, [next(rest) for _ in range(count)]) for shape, count in zip(shapes, counts, strict=True)]

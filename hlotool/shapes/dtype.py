@@ -1,7 +1,7 @@
 """The table of element types.
 
-The floating-point rows follow the definitions in ml_dtypes and XLA. `interp/arrays/dtypes.py` maps element
-types to NumPy dtypes.
+The floating-point rows follow the definitions in ml_dtypes and XLA. `interp/arrays/dtypes.py` maps
+element types to NumPy dtypes.
 """
 
 from __future__ import annotations

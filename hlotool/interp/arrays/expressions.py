@@ -88,9 +88,10 @@ class Expression(Record):
     `python`, `native` and `scalar` replace it for one kind of numbers. `overflows` is true if the
     value of Python's integers must be wrapped to the type. `rounds` is true if the value of
     Python's doubles must be rounded if the type is f32: doubles have so many digits that rounding a
-    sum, product or quotient of f32 numbers twice is the same as rounding it once. `range_of` computes
-    the range of the value, before it is wrapped, from the ranges of the operands; it returns None
-    if the range is unknown.
+    sum, product or quotient of f32 numbers twice is the same as rounding it once.
+
+    `range_of` computes the range of the value, before it is wrapped, from the ranges of the
+    operands; it returns None if the range is unknown.
     """
 
     text: str

@@ -67,11 +67,12 @@ class Program:
 
 
 class Programs:
-    """What runs with the same options have found out about computations, for all executors.
+    """Facts about computations for runs with the same options, which all executors share.
 
     Everything is prepared when it is first needed. `order` contains the instructions that a run
     computes, with operands and control predecessors before their users; each has the number of a
-    stream, by which random constants differ. `bindings` contains the instructions' kernels.
+    stream, by which random constants differ. `bindings` contains the instructions' kernels. `can_batch` is true
+    for computations that can be run for all instances of a batch at once.
     """
 
     def __init__(self, options: RunOptions) -> None:
@@ -79,7 +80,6 @@ class Programs:
         self.order: Memo[Computation, list[tuple[int, Instruction]]] = Memo(self._order_of)
         self.bindings: Memo[Instruction, Binding] = Memo(lambda x: Binding(x, options))
         self.can_batch: Memo[Computation, bool] = Memo(can_batch)
-        """Whether a computation can be run for all instances of a batch at once."""
         self.programs: dict[tuple[Computation, Instruction, bool], Program] = {}
 
     def program_for(self, request: Invoke) -> Program:

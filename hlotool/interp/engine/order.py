@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from hlotool.analysis.callgraph import reachable
 from hlotool.analysis.effects import has_effect, has_own_effect
@@ -10,6 +11,7 @@ from hlotool.interp.kernels.libraries.handlers import handler_of
 from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Computation, Instruction
 from hlotool.ir.order import sorted_by_dependencies
+from hlotool.memo import Memo
 from hlotool.opdefs.traits import CONTROL_FLOW
 
 __all__ = ["dependency_order", "is_unknown", "needed_instructions", "runnable_instructions", "skipped_instructions"]
@@ -45,16 +47,18 @@ def skipped_instructions(computation: Computation, options: RunOptions) -> set[I
     callers = [x for x in computation.instructions if CONTROL_FLOW in x.op.traits]
     if not unknown and not callers:
         return unknown
+    # Many instructions may call the same computation.
+    contents = Memo(partial(_contents, options))
     needed: set[Instruction] = set()
     effects = (x for x in computation.instructions if has_own_effect(x) or not (x.op.is_pure or x in unknown))
     _add_needed(needed, computation.root, *effects)
     for x in callers:
         if x in needed:
             continue
-        called = [y for callee in reachable(x.called) for y in callee.instructions]
-        if any(has_effect(y, set()) for y in called):
+        have_effects, are_unknown = contents[x.called]
+        if have_effects:
             _add_needed(needed, x)
-        elif any(is_unknown(y, options) for y in called):
+        elif are_unknown:
             unknown.add(x)
     # One pass finds everything that depends on unknown calls, since operands precede their users.
     dependent: set[Instruction] = set()
@@ -64,6 +68,12 @@ def skipped_instructions(computation: Computation, options: RunOptions) -> set[I
         if x not in needed and (x in unknown or not dependent.isdisjoint(x.operands)):
             dependent.add(x)
     return dependent
+
+
+def _contents(options: RunOptions, computations: tuple[Computation, ...]) -> tuple[bool, bool]:
+    """Returns whether computations and their callees have effects, and have unknown calls."""
+    called = [x for computation in reachable(computations) for x in computation.instructions]
+    return any(has_effect(x, set()) for x in called), any(is_unknown(x, options) for x in called)
 
 
 def runnable_instructions(options: RunOptions, *starts: Computation) -> Iterator[Instruction]:

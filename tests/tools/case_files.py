@@ -41,6 +41,7 @@ __all__ = [
     "read_bytes_as_text",
     "read_cases",
     "style_of",
+    "write_cases",
     "write_outputs",
 ]
 
@@ -114,6 +115,11 @@ def write_outputs(path: Path, outputs: list[str | None]) -> None:
         if mark and output is not None:
             parts[k] = text + _OUTPUT + output
     path.write_bytes(_SEPARATOR.join(parts).encode("utf-8", "surrogateescape"))
+
+
+def write_cases(path: Path, texts: list[str]) -> None:
+    """Rewrites all cases of a file."""
+    path.write_text(_SEPARATOR.join(texts), encoding="utf-8")
 
 
 def style_of(text: str) -> tuple[int | None, tuple[int, int] | None]:

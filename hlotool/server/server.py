@@ -101,6 +101,9 @@ class HloProtocol(LanguageServerProtocol):
 
         An invalid request is answered with an error, so that its sender does not wait forever.
         """
+        if "jsonrpc" in data and "params" not in data and self.get_message_type(str(data.get("method"))) is None:
+            # pygls requires parameters of methods that it does not know.
+            data = {**data, "params": None}
         try:
             return super().structure_message(data)
         except JsonRpcException as error:

@@ -68,7 +68,7 @@ def session_text(path: Path, case: Case) -> str:
     try:
         if not steps[0].line.startswith(("initialize", "connect")):
             client.initialize({"capabilities": _CAPABILITIES})
-        answers = [client.step(step) for step in steps]
+        answers = [client.answer(step) for step in steps]
         answers[-1] = [*answers[-1], *client.leave()]
     finally:
         client.close()
@@ -89,6 +89,7 @@ class _Client:
         self.buffer = b""
         self.is_open = True
         self.notes: list[Json] = []
+        self.errors: list[str] = []
         self.last: Json = None
         self.name = ""
         self.texts: dict[str, str] = {}
@@ -117,7 +118,9 @@ class _Client:
         """Ends the session if the script has not ended it. Returns unexpected messages."""
         if not self.is_open:
             return []
-        kept = [note for note in self.notes if note["method"] != "textDocument/publishDiagnostics"]
+        # pygls also logs the errors in responses.
+        logged = [note for note in self.notes if any(error in (note.get("params") or {}).get("message", "") for error in self.errors)]
+        kept = [note for note in self.notes if note["method"] != "textDocument/publishDiagnostics" and note not in logged]
         with suppress(BrokenPipeError):
             self.request("shutdown", None)
             self.send({"jsonrpc": "2.0", "method": "exit"})
@@ -179,6 +182,13 @@ class _Client:
 
     # ---- steps --------------------------------------------------------------------------------
 
+    def answer(self, step: Step) -> list[str]:
+        """Performs a step, and returns the response as lines, or the mistake in the step."""
+        try:
+            return self.step(step)
+        except Mismatch as mismatch:
+            return [f"mistake: {mismatch}"]
+
     def step(self, step: Step) -> list[str]:
         """Performs a step, and returns the response as lines."""
         word, _, rest = step.line.partition(" ")
@@ -193,8 +203,9 @@ class _Client:
         return self._shown(self.request(method, params))
 
     def _message(self, word: str, rest: str) -> tuple[str, Json]:
-        method = word if "/" in word or word in {"shutdown", "exit", "initialize"} else f"textDocument/{word}"
-        params: Json = {} if "/" in word and word != "textDocument/x" else {"textDocument": {"uri": self.uri}}
+        is_plain = word in {"shutdown", "exit"} or ("/" in word and not word.startswith("semanticTokens"))
+        method = word if is_plain else f"textDocument/{word}"
+        params: Json = {} if is_plain else {"textDocument": {"uri": self.uri}}
         params = {**params, **_DEFAULTS.get(method, {})}
         positions = []
         for name, value in self._words(rest):
@@ -327,7 +338,7 @@ class _Client:
             self._note(self.receive())
         note = next(note for note in self.notes if note["method"] == rest)
         self.notes.remove(note)
-        return self._rendered(note["params"])
+        return self._rendered(note.get("params"))
 
     def do_reply(self, rest: str, more: tuple[str, ...]) -> list[str]:
         self.reply = json.loads(rest)
@@ -349,6 +360,7 @@ class _Client:
 
     def _shown(self, response: Json) -> list[str]:
         if "error" in response:
+            self.errors.append(response["error"]["message"])
             number = "" if response.get("id") == self.count else f" (id {json.dumps(response.get('id'))})"
             return [f"error {response['error']['code']}{number}: {response['error']['message']}"]
         self.last = response["result"]
@@ -390,7 +402,7 @@ class _Client:
         if start["line"] != end["line"]:
             return f"{start['line']}:{start['character']}-{end['line']}:{end['character']}"
         text = self.texts.get(self.name, "")[self._offset(area["start"]) : self._offset(area["end"])] if self.name in self.texts else ""
-        return f"{start['line']}:{start['character']}-{end['character']}" + f" {text}" * bool(text)
+        return f"{start['line']}:{start['character']}-{end['character']}" + f" {text if text.isprintable() else ascii(text)}" * bool(text)
 
     def _tokens(self, data: list[int]) -> list[str]:
         lines, line, column = [], 0, 0

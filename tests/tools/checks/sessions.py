@@ -54,6 +54,8 @@ _DEFAULTS: dict[str, Json] = {
         (f"textDocument/{name}" for name in ("formatting", "rangeFormatting", "onTypeFormatting")), {"options": {"tabSize": 2, "insertSpaces": True}}
     ),
 }
+# Of longer lists, only the first and the last items are shown.
+_MAX_ITEMS = 16
 _CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 
 
@@ -370,10 +372,11 @@ class _Client:
         """Returns lines that show a value; ranges are shown with their text."""
         if isinstance(value, list):
             lines = []
-            for item in value:
+            shown = value if len(value) <= _MAX_ITEMS else [*value[: _MAX_ITEMS // 2], *value[-_MAX_ITEMS // 2 :]]
+            for item in shown:
                 first, *rest = self._rendered(item)
                 lines += [f"- {first}", *(f"  {line}".rstrip() for line in rest)]
-            return lines or ["[]"]
+            return [*lines, *[f"({len(value)} items)"] * (shown is not value)] or ["[]"]
         if not isinstance(value, dict):
             return self._scalar(value)
         if value.keys() == {"line", "character"}:

@@ -146,7 +146,10 @@ class _Client:
                 size = int(head.split(b"Content-Length:")[1].split(b"\r\n")[0])
                 if len(rest) >= size:
                     self.buffer = rest[size:]
-                    return json.loads(rest[:size])
+                    message = json.loads(rest[:size])
+                    if message.get("jsonrpc") != "2.0":
+                        raise Mismatch(f"the message has no version: {message}")
+                    return message
             if not select.select([self._read], [], [], _TIMEOUT)[0]:
                 raise Mismatch(f"no message for {_TIMEOUT:.0f} seconds")
             data = os.read(self._read, 1 << 16)
@@ -317,7 +320,7 @@ class _Client:
         method, _, wanted = rest.partition(" ")
         items = self.last["items"] if isinstance(self.last, dict) else self.last
         if wanted.isdecimal():
-            item = items[int(wanted)]
+            item = items[int(wanted)] if int(wanted) < len(items) else None
         else:
             item = next((item for item in items if wanted in (item.get("title"), item.get("label"))), None)
         if item is None:

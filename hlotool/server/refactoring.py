@@ -172,7 +172,7 @@ class _Lines:
         options = replace(infer_options(self.text, _typical(following)), print_program_shape="->" in self.text[following.start : first.start])
         start = self.text.rfind("\n", 0, skip_trivia(self.text, following.start)) + 1
         # Comments directly above a computation describe it.
-        while (line := self.text.rfind("\n", 0, start - 1) + 1) >= following.start and self.text.startswith("//", line):
+        while start and self.text.startswith("//", line := self.text.rfind("\n", 0, start - 1) + 1):
             start = line
         text = ModulePrinter(self.after, options).computation(new, 0, nested=False)
         end = "\r\n" if self.text[start - 2 : start] == "\r\n" else "\n"

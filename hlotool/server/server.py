@@ -529,8 +529,8 @@ def serve(version: str, port: int | None = None) -> bool:
     else:
         with socket.create_server(("127.0.0.1", port)) as listener:
             connection = listener.accept()[0]
-        with connection:
-            _start(server, connection.makefile("rb"), connection.makefile("wb"))
+        with connection, connection.makefile("rb") as reader, connection.makefile("wb") as writer:
+            _start(server, reader, writer)
     return server.is_done
 
 

@@ -144,7 +144,5 @@ _CONVERSIONS: dict[str, Callable[[GenericMethods, Any, str], Any]] = {
     "Computations": lambda generic, value, name: tuple([generic._closed(part, name) for part in generic._list(value, name)]),
     CONTINUED: GenericMethods._closed,
     **dict.fromkeys(_INTEGERS, GenericMethods._integers),
-    **dict.fromkeys(
-        _INTEGER_LISTS, lambda generic, value, name: tuple([generic._integers(part, name) for part in generic._list(value, name)])
-    ),
+    **dict.fromkeys(_INTEGER_LISTS, lambda generic, value, name: tuple([generic._integers(part, name) for part in generic._list(value, name)])),
 }

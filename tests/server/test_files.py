@@ -45,8 +45,8 @@ def test_previous_dumps(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("file", "is_linked"),
-    [("model.py", True), ("./model.py", True), ("{folder}/model.py", True), ("other.py", False), ("//host/model.py", False), ("\\\\host\\model.py", False),
-     ("a\0b", False)],
+    [("model.py", True), ("./model.py", True), ("{folder}/model.py", True), ("other.py", False), ("//host/model.py", False),
+     ("\\\\host\\model.py", False), ("a\0b", False)],
 )  # fmt: skip
 def test_source_files(tmp_path: Path, file: str, is_linked: bool) -> None:
     (tmp_path / "model.py").write_text("", encoding="utf-8")

@@ -85,7 +85,9 @@ class ShapingMethods(SelectionMethods):
         """
         x = self._operand(operand, "operand")
         pairs = [(name, values) for name, values in (("dimensions", dimensions), ("new_sizes", new_sizes)) if values is not None]
-        given = [self._integers(values, name) if len(pairs) > 1 and name == "dimensions" else self._sizes(values, name, "T021") for name, values in pairs]
+        given = [
+            self._integers(values, name) if len(pairs) > 1 and name == "dimensions" else self._sizes(values, name, "T021") for name, values in pairs
+        ]
         self._require(given, "S014", "dimensions", "the sizes of the result are missing")
         if len(given) == 2 and given[0] != tuple(range(x.shape.rank)):
             x = self.transpose(Op(self._innermost(), x), given[0]).instruction
@@ -221,7 +223,9 @@ class ShapingMethods(SelectionMethods):
         array([0, 1, 2, 3, 4], dtype=int32)
         """
         if isinstance(shape, str) and shape in ELEMENT_TYPES:
-            return self._emit(_IOTA, (), {"iota_dimension": 0}, array_shape(shape, self._sizes([self._integer(iota_dimension, "size")], "size", "T041")))
+            return self._emit(
+                _IOTA, (), {"iota_dimension": 0}, array_shape(shape, self._sizes([self._integer(iota_dimension, "size")], "size", "T041"))
+            )
         result = self._shape(shape)
         return self._emit(_IOTA, (), {"iota_dimension": self._dimension(iota_dimension, result.rank, "iota_dimension")}, result)
 

@@ -41,7 +41,12 @@ _NAMES: dict[str, Any] = {
     "hlotool": hlotool,
     "Builder": hlotool.Builder,
     "make_shape": hlotool.builder.make_shape,
-    **{name: kind for home in (hlotool.builder, values, replica_groups, sharding, layout) for name, kind in vars(home).items() if isinstance(kind, type)},
+    **{
+        name: kind
+        for home in (hlotool.builder, values, replica_groups, sharding, layout)
+        for name, kind in vars(home).items()
+        if isinstance(kind, type)
+    },
 }
 
 

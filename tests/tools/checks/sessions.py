@@ -50,9 +50,9 @@ _POSITION = re.compile(r"(?P<line>-?\d+):(?P<at>\S+?)(?:\+(?P<shift>\d+))?\Z")
 _DEFAULTS: dict[str, Json] = {
     "textDocument/codeAction": {"context": {"diagnostics": []}},
     "textDocument/references": {"context": {"includeDeclaration": True}},
-    **dict.fromkeys(
-        (f"textDocument/{name}" for name in ("formatting", "rangeFormatting", "onTypeFormatting")), {"options": {"tabSize": 2, "insertSpaces": True}}
-    ),
+    "textDocument/formatting": {"options": {"tabSize": 2, "insertSpaces": True}},
+    "textDocument/rangeFormatting": {"options": {"tabSize": 2, "insertSpaces": True}},
+    "textDocument/onTypeFormatting": {"options": {"tabSize": 2, "insertSpaces": True}},
 }
 # Of longer lists, only the first and the last items are shown.
 _MAX_ITEMS = 16

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from case_files import Case, read_cases, write_outputs
-from checks.building import rebuilt
+from case_files import Case, read_cases, write_cases, write_outputs
+from checks.building import code_text, rebuilt, written
+from checks.calls import call_text, called
 from checks.common import Mismatch
 from checks.comparison import compared, difference_text
 from checks.evaluation import evaluated, evaluated_on_devices
@@ -26,6 +27,7 @@ from checks.patched import patch_text, patched
 from checks.pictures import picture_text, pictured
 from checks.programs import equal_to_jax
 from checks.serving import answer_text, answered
+from checks.sessions import conversed, session_text
 from checks.text import accepted, modern_print, modernized, printed, printed_like_xla, rejected, rejected_like_xla
 from checks.verification import verified
 from held import constants_as_bytes
@@ -88,19 +90,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    if file_path.suffix != ".hlo" or file_path.name.endswith(".printed.hlo"):
-        return None
     folder = file_path.parent.relative_to(HERE).as_posix() if file_path.is_relative_to(HERE) else ""
+    if file_path.suffix != (".txt" if folder in TRANSCRIPTS else ".hlo") or file_path.name.endswith(".printed.hlo"):
+        return None
     return CaseFile.from_parent(parent, path=file_path) if folder in CHECKS else None
 
 
 class CaseFile(pytest.File):
-    """One `.hlo` file, with a test for each of its cases."""
+    """One file of cases or transcripts, with a test for each of them."""
 
     def collect(self) -> Iterable[pytest.Item]:
         folder = self.path.parent.relative_to(HERE).as_posix()
         check = CHECKS[folder]
-        if self.config.getoption("--update"):
+        if self.config.getoption("--update") and folder in TRANSCRIPTS:
+            write_cases(self.path, [TRANSCRIPTS[folder](self.path, case) for case in read_cases(self.path)])
+        elif self.config.getoption("--update"):
             made = OUTPUTS.get(folder, lambda path, case: printed(case))
             write_outputs(self.path, [made(self.path, case) for case in read_cases(self.path)])
         for number, case in enumerate(read_cases(self.path), 1):
@@ -145,6 +149,8 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "text/formatting": formatted_well,
     "text/legacy": modernized,
     "builder": rebuilt,
+    "builder/calls": called,
+    "builder/code": written,
     "ops": evaluated,
     "devices": evaluated_on_devices,
     "programs": equal_to_jax,
@@ -153,6 +159,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "differ": compared,
     "patches": patched,
     "server": answered,
+    "server/sessions": conversed,
     "graph": pictured,
 }
 """The checks for the cases of each folder."""
@@ -164,6 +171,7 @@ Constants from NumPy and from constant folding are stored as bytes; no result ma
 """
 
 OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
+    "builder/code": code_text,
     "text/accept": lambda path, case: printed(case),
     "text/formatting": lambda path, case: formatted_or_none(case),
     "text/legacy": lambda path, case: modern_print(case),
@@ -174,3 +182,9 @@ OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
     "graph": picture_text,
 }
 """The functions that produce the `// output` sections for `--update`, by folder."""
+
+TRANSCRIPTS: dict[str, Callable[[Path, Case], str]] = {
+    "builder/calls": call_text,
+    "server/sessions": session_text,
+}
+"""The functions that produce transcripts, by folder. Their files are `.txt` files."""

@@ -19,7 +19,7 @@ from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import ResultAccuracy
 from hlotool.text.source.part_names import parse_part_name
 
-__all__ = ["RENAMED", "ArgumentMethods", "ArrayLike", "Called", "Groups", "Operand", "Operands", "Precision"]
+__all__ = ["RAGGED_OPERANDS", "RENAMED", "ArgumentMethods", "ArrayLike", "Called", "Groups", "Operand", "Operands", "Precision"]
 
 Value = TypeVar("Value")
 
@@ -73,6 +73,8 @@ class ArgumentMethods:
         frame = caller(2)
         if argument is None:
             argument = _argument(violation, frame.method, op)
+        else:
+            argument = RENAMED.get(frame.method, {}).get(argument, argument)
         raise error_at(frame, violation, argument, self._computation.name) from None
 
     def _fail(self, code: str, argument: str, message: str, hint: str | None = None) -> NoReturn:
@@ -108,6 +110,12 @@ class ArgumentMethods:
         if numbers and not (min(numbers) >= _INT64_MIN and max(numbers) <= _INT64_MAX):
             self._fail("S017", argument, f"{list(numbers)} contains a number that does not fit in 64 bits")
         return numbers
+
+    def _sizes(self, values: Any, argument: str, code: str) -> tuple[int, ...]:
+        """Returns the sizes of dimensions, which cannot be negative."""
+        sizes = self._integers(values, argument)
+        self._require(min(sizes, default=0) >= 0, code, argument, f"sizes cannot be negative, got {list(sizes)}")
+        return sizes
 
     def _list(self, values: Any, argument: str) -> list[Any]:
         try:
@@ -162,10 +170,11 @@ class ArgumentMethods:
         value = self._instance(value, ResultAccuracy, "result_accuracy")
         return {"result_accuracy": value} if value != ResultAccuracy() else None
 
-    def _precision(self, value: Any, operands: int = 2) -> tuple[str, ...]:
+    def _precision(self, value: Any, *, any_length: bool = False) -> tuple[str, ...]:
         if value is None:
             return ()
-        words = [value] * operands if isinstance(value, str) else self._list(value, "precision_config")
+        words = [value] * 2 if isinstance(value, str) else self._list(value, "precision_config")
+        self._require(any_length or len(words) == 2, "S017", "precision_config", f"expected one word per operand (2), got {len(words)}")
         config = tuple([self._word("OperandPrecision", word, "precision_config") for word in words])
         return config if any(word != "default" for word in config) else ()
 
@@ -215,45 +224,64 @@ class ArgumentMethods:
         return value
 
 
-_DOT = {f"{side}_{role}_dims": "dimension_numbers" for side in ("lhs", "rhs") for role in ("batch", "contracting")}
-_CONVOLUTION = {"window": "window_strides", "dim_labels": "dimension_numbers"}
+_SIDES = {f"{side}_{role}_dims": side for side in ("lhs", "rhs") for role in ("batch", "contracting")}
+_DOT = dict.fromkeys(_SIDES, "dimension_numbers")
+_CONVOLUTION = {
+    "window": "window_strides",
+    "dim_labels": "dimension_numbers",
+    "base_dilations": "lhs_dilation",
+    "window_dilations": "rhs_dilation",
+}
 _COMPUTATION = {"to_apply": "computation"}
 _DIMENSION = {"dimensions": "dimension"}
+# Stands for operands that do not have a name of their own.
+_OTHERS = "operand k"
+_CALL = {**_COMPUTATION, _OTHERS: "operands"}
+
+RAGGED_OPERANDS = ("input", "output", "input_offsets", "send_sizes", "output_offsets", "recv_sizes")
+"""The arguments of `ragged_all_to_all`, in the order of the operands in HLO text."""
 
 RENAMED: dict[str, dict[str, str]] = {
     "all_gather": {"dimensions": "all_gather_dimension"},
     "all_reduce": _COMPUTATION,
     "all_to_all": {"dimensions": "split_dimension"},
     "batch_norm_grad": {"mean": "batch_mean", "variance": "batch_var"},
-    "call": _COMPUTATION,
+    "call": _CALL,
     "clamp": {"minimum": "min", "maximum": "max"},
     "collective_reduce": _COMPUTATION,
-    "composite_call": {**_COMPUTATION, "is_composite": "name"},
-    "concat_in_dim": _DIMENSION,
+    "composite_call": {**_CALL, "is_composite": "name"},
+    "concat_in_dim": {**_DIMENSION, _OTHERS: "operands"},
     "conv": _CONVOLUTION,
     "conv_general": _CONVOLUTION,
     "conv_general_dilated": _CONVOLUTION,
     "conv_with_general_dimensions": _CONVOLUTION,
     "conv_with_general_padding": _CONVOLUTION,
-    "dot": dict.fromkeys(_DOT, "rhs"),
+    "custom_call": {"custom_call_target": "target_name", _OTHERS: "operands"},
+    "dot": _SIDES,
     "dot_general": _DOT,
-    "dynamic_slice": {"dynamic_slice_sizes": "slice_sizes"},
+    "dynamic_reshape": {"operand 0": "operand", _OTHERS: "dim_sizes"},
+    "dynamic_slice": {"operand 0": "operand", _OTHERS: "start_indices", "dynamic_slice_sizes": "slice_sizes"},
+    "dynamic_update_slice": {"operand 0": "operand", "operand 1": "update", _OTHERS: "start_indices"},
     "get_dimension_size": _DIMENSION,
     "get_tuple_element": {"operand": "tuple_data"},
-    "map": _COMPUTATION,
+    "map": {**_COMPUTATION, _OTHERS: "operands"},
+    "matmul": _SIDES,
+    "outfeed": {"outfeed_shape": "shape_with_layout"},
+    "outfeed_with_token": {"outfeed_shape": "shape_with_layout"},
     "pad": {"padding": "padding_config"},
+    "ragged_all_to_all": {f"operand {k}": name for k, name in enumerate(RAGGED_OPERANDS)},
     "ragged_dot": {**_DOT, "lhs_ragged_dims": "dimension_numbers", "rhs_group_dims": "dimension_numbers"},
     "reduce": {"dimensions": "dimensions_to_reduce", **_COMPUTATION},
     "reduce_all": _COMPUTATION,
     "reduce_scatter": {"dimensions": "scatter_dimension", **_COMPUTATION},
     "reduce_window": {"window": "window_dimensions", **_COMPUTATION},
-    "scaled_dot": dict.fromkeys(_DOT, "dimension_number"),
+    "scaled_dot": dict.fromkeys(_SIDES, "dimension_number"),
     "scan": {"dimensions": "scan_dimension"},
     "scatter": {"to_apply": "update_computation"},
     "select_and_scatter": {"window": "window_dimensions"},
     "set_dimension_size": {**_DIMENSION, "size": "val"},
     "slice": {"slice": "limit_indices"},
-    "sort": {**_DIMENSION, "to_apply": "comparator"},
+    "sort": {**_DIMENSION, "to_apply": "comparator", _OTHERS: "operands"},
     "transpose": {"dimensions": "permutation"},
 }
 """Argument names of methods, by method and by the name of the operand or attribute in the op table.
@@ -270,7 +298,10 @@ def _argument(violation: Violation, method: str, op: OpDef | None) -> str:
     names = RENAMED.get(method, {})
     word = part_name.word
     if part_name.number is not None:
-        word = op.operands[part_name.number] if op is not None and part_name.number < len(op.operands) else f"operand {part_name.number}"
+        if op is None or part_name.number >= len(op.operands):
+            word = f"operand {part_name.number}"
+            return names.get(word, names.get(_OTHERS, word))
+        word = op.operands[part_name.number]
     elif word == "operands" and op is not None:
         return ", ".join(names.get(operand, operand) for operand in op.operands)
     elif word not in names and op is not None and word not in op.attributes:

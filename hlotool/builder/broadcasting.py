@@ -165,7 +165,5 @@ def broadcast_in_dimensions(operand: Shape, out_dim_size: Sequence[int], broadca
             message = f"dimension {k} of {operand.text_without_layout} must have size {expected} of dimension {position} of the result"
             raise Violation("T017", "broadcast_dimensions", message)
         new[position] = (new[position][0], sizes[k][1] and sizes[k][0] == new[position][0])
-    if any(size < 0 for size, _ in new):
-        raise Violation("T017", "out_dim_size", f"sizes cannot be negative, got {list(out_dim_size)}")
     shape = array_shape(operand.element_type, tuple(size for size, _ in new), tuple(dynamic for _, dynamic in new))
     return shape, tuple(k for k, position in enumerate(broadcast_dimensions) if sizes[k][0] == new[position][0])

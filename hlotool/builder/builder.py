@@ -44,8 +44,8 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
     in `_`, such as `and_`. Operands are operations of the same builder, or numbers, lists and
     arrays, which become constants. Dimension numbers may be negative. A call with wrong arguments
     raises BuilderError, which reports the argument and the line of the caller. The builder remains
-    usable, but constants that the failed call had already added stay in the computation, without
-    users.
+    usable, but constants and computations that the failed call had already added stay in the
+    module, without users.
 
     `name` is the name of the module, and of its entry computation unless `entry` is given.
     `replica_count` and `num_partitions` are written to the header. With `unique_names`, instruction
@@ -225,7 +225,7 @@ class Builder(AliasMethods, ComparisonMethods, DirectMethods, FunctionMethods, I
         self._require(self._position is not None, "S002", "old", "only the builder of an existing module can replace operations")
         assert self._position is not None
         try:
-            self._position[0].replace(self._operand(old, "old"), self._operand(new, "new"))
+            self._position[0].replace(self._existing(old, "old"), self._existing(new, "new"))
         except EditError as error:
             self._fail("T003", "new", str(error))
 

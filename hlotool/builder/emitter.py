@@ -208,7 +208,7 @@ class Emitter(ArgumentMethods):
 
         `Op.named` does the same. Raises BuilderError for a name that XLA does not accept.
         """
-        x = self._operand(op, "op")
+        x = self._existing(op, "op")
         self._check_name(name)
         position = self._innermost()._position
         if position is not None:
@@ -251,6 +251,10 @@ class Emitter(ArgumentMethods):
         except Violation as violation:
             self._reject(violation, argument)
         return self._constant(literal)
+
+    def _existing(self, value: Any, argument: str) -> Instruction:
+        """Returns the instruction of an operation; other values are rejected."""
+        return self._operand(self._instance(value, Op, argument), argument)
 
     def _fail_foreign(self, value: Op, other: Emitter, argument: str) -> NoReturn:
         name, own = other._computation.name, self._computation.name

@@ -61,6 +61,8 @@ class GenericMethods(Emitter):
         if op is None:
             meant = nearest(opcode, OPS)
             self._fail("S012", "opcode", f"there is no opcode '{opcode}'", f"did you mean '{meant}'?" if meant else None)
+        own_method = op.name in ("parameter", "constant")
+        self._require(not own_method, "S012", "opcode", f"this method cannot add a {op.name}", f"use the method {op.name}")
         values = {}
         for name, value in self._attributes(attributes).items():
             spec = op.attributes.get(name)
@@ -92,6 +94,8 @@ class GenericMethods(Emitter):
 
     def _value(self, kind: str, name: str, value: Any) -> Any:
         """Converts a value in any form that users may write to the value of an attribute."""
+        if isinstance(value, str) and kind in _WRITTEN:
+            value = self._text(name, value, kind)
         convert = _CONVERSIONS.get(kind)
         if convert is not None:
             return convert(self, value, name)
@@ -121,21 +125,24 @@ _LISTS: dict[str, type] = {
 All of these attributes may also be given as text.
 """
 
+_INTEGERS = ("Dims", "SingleDim", "FirstDim", "IgnoredDims", "SliceSizes")
+_INTEGER_LISTS = ("Pairs", "SliceSizeLists")
+# The kinds of values that are not text, but may be given as HLO text.
+_WRITTEN = frozenset({"Int", "Int32", "Bool", "Number", "Shapes", *_INTEGERS, *_INTEGER_LISTS})
+
 _CONVERSIONS: dict[str, Callable[[GenericMethods, Any, str], Any]] = {
     "Int": GenericMethods._integer,
     "Int32": GenericMethods._integer,
     "Bool": lambda generic, value, name: bool(value),
     "Number": GenericMethods._number,
     "Text": lambda generic, value, name: generic._instance(value, str, name),
-    "OperandPrecision": lambda generic, value, name: generic._precision(value),
+    "OperandPrecision": lambda generic, value, name: generic._precision(value, any_length=True),
     "ReplicaGroups": lambda generic, value, name: generic._groups(value),
     "ShapeValue": lambda generic, value, name: generic._shape(value, name),
     "Shapes": lambda generic, value, name: tuple([generic._shape(part, name) for part in generic._list(value, name)]),
     "Computation": GenericMethods._closed,
     "Computations": lambda generic, value, name: tuple([generic._closed(part, name) for part in generic._list(value, name)]),
     CONTINUED: GenericMethods._closed,
-    **dict.fromkeys(("Dims", "SingleDim", "FirstDim", "IgnoredDims", "SliceSizes"), GenericMethods._integers),
-    **dict.fromkeys(
-        ("Pairs", "SliceSizeLists"), lambda generic, value, name: tuple([generic._integers(part, name) for part in generic._list(value, name)])
-    ),
+    **dict.fromkeys(_INTEGERS, GenericMethods._integers),
+    **dict.fromkeys(_INTEGER_LISTS, lambda generic, value, name: tuple([generic._integers(part, name) for part in generic._list(value, name)])),
 }

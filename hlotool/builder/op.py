@@ -237,8 +237,8 @@ class Op:
         """
         if not self.shape.is_tuple:
             return self._apply("part", self, index)
-        from_end = isinstance(index, int) and index < 0
-        return self._apply("get_tuple_element", self, index + len(self.shape.elements) if from_end else index)
+        from_end = isinstance(index, int) and -len(self) <= index < 0
+        return self._apply("get_tuple_element", self, index + len(self) if from_end else index)
 
     def __iter__(self) -> Iterator[Op]:
         """Returns an iterator over the elements of a tuple, so that tuples can be unpacked."""

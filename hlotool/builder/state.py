@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from types import FrameType
@@ -21,7 +22,8 @@ from hlotool.shapes.shape import ProgramShape, Shape
 
 __all__ = ["Frame", "ModuleState", "caller", "error_at"]
 
-_PACKAGE = str(Path(__file__).parent)
+# The frames of builders; some of their methods are generators that contextlib resumes.
+_OWN_FRAMES = (str(Path(__file__).parent), contextlib.__file__)
 # Messages name the builder method that a Python operator calls, not the operator itself.
 _OPERATORS = str(Path(__file__).with_name("op.py"))
 # The maximum number of cached checks. Most instructions of a program repeat earlier combinations.
@@ -42,8 +44,8 @@ def caller(depth: int = 1) -> Frame:
     """Returns the innermost frame outside this package, with the name of the method it called."""
     frame: FrameType | None = sys._getframe(depth)
     method = ""
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        if frame.f_code.co_filename != _OPERATORS:
+    while frame is not None and frame.f_code.co_filename.startswith(_OWN_FRAMES):
+        if frame.f_code.co_filename not in (_OPERATORS, contextlib.__file__) and not frame.f_code.co_name.startswith("_"):
             method = frame.f_code.co_name
         frame = frame.f_back
     return Frame(frame or sys._getframe(), method)
@@ -51,7 +53,8 @@ def caller(depth: int = 1) -> Frame:
 
 def error_at(frame: Frame, violation: Violation, argument: str, computation: str | None = None) -> BuilderError:
     """Returns the error for a violation, with the method, the argument and the caller's line."""
-    where = f"{frame.method}: {argument}: " if argument else f"{frame.method}: "
+    # Iterating over an operation calls no method of a builder.
+    where = "".join(f"{word}: " for word in (frame.method, argument) if word)
     filename, line = frame.caller.f_code.co_filename, frame.caller.f_lineno
     return BuilderError(
         [
@@ -125,7 +128,7 @@ class ModuleState:
                 return None
             return self._metadata(None, 0)
         frame: FrameType | None = sys._getframe(1)
-        while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        while frame is not None and frame.f_code.co_filename.startswith(_OWN_FRAMES):
             frame = frame.f_back
         assert frame is not None
         return self._metadata(frame.f_code.co_filename, frame.f_lineno)

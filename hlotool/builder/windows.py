@@ -42,6 +42,8 @@ def make_window(
     for name, values in columns.items():
         if values is not None and len(values) != rank:
             raise Violation("T095", name, f"expected one entry per dimension of the window ({rank}), got {len(values)}")
+        if values is not None and name != "window_reversal" and min(values, default=1) < 1:
+            raise Violation("T054", name, f"expected positive numbers, got {list(values)}")
     if len(area) != rank:
         raise Violation("T095", "window_dimensions", f"expected one entry per dimension of the operand ({len(area)}), got {rank}")
     ones = (1,) * rank
@@ -72,7 +74,5 @@ def _pairs(padding: Padding, spans: Sequence[tuple[int, int, int]]) -> list[tupl
 
 def _same(area: int, size: int, stride: int) -> tuple[int, int]:
     """Returns the padding for ceil(area / stride) positions; an odd element is at the high end."""
-    if stride < 1:
-        return 0, 0
     total = max((-(-area // stride) - 1) * stride + size - area, 0)
     return total // 2, total - total // 2

@@ -114,7 +114,7 @@ async def execute(invocation: Invocation, *, returns_page: bool = False) -> str:
     finally:
         if process.returncode is None:
             process.kill()
-            await process.wait()
+            await process.communicate()
     if returns_page and process.returncode:
         raise HlotoolError(errors.decode("utf-8", "replace").strip() or f"hlotool exited with code {process.returncode}")
     text = output.decode("utf-8", "replace")

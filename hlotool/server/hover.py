@@ -58,7 +58,7 @@ def _text(document: Document, part: Part) -> str:
     if x is None:
         return ""
     if part.kind == "opcode":
-        about = op_markdown(explain_op(x.op)) if x.op.name in OPS else f"`{x.op.name}` is not an opcode that hlotool knows"
+        about = op_markdown(explain_op(x.op)) if x.op.name in OPS else f"`{x.op.name}` is not an opcode that hlotool knows\n"
         return f"{about}\n---\n{_instruction(document, part.module, part.computation, x)}"
     if part.kind == "shape":
         return "\n\n".join(_shape(x))

@@ -115,7 +115,7 @@ def _edits(module: ModuleText, change: Callable[[Rewriter, Copies], None]) -> li
     Raises EditError if the change cannot be expressed as edits of whole lines.
     """
     before = module.module
-    if any(d.severity == "error" for d in before.diagnostics):
+    if module.errors:
         raise EditError("the text has errors; correct them first")
     after = copy(before)
     copies = dict(zip(before.all_instructions(), after.all_instructions(), strict=True))
@@ -171,6 +171,9 @@ class _Lines:
         first = following.instructions[0]
         options = replace(infer_options(self.text, _typical(following)), print_program_shape="->" in self.text[following.start : first.start])
         start = self.text.rfind("\n", 0, skip_trivia(self.text, following.start)) + 1
+        # Comments directly above a computation describe it.
+        while start and self.text.startswith("//", line := self.text.rfind("\n", 0, start - 1) + 1):
+            start = line
         text = ModulePrinter(self.after, options).computation(new, 0, nested=False)
         end = "\r\n" if self.text[start - 2 : start] == "\r\n" else "\n"
         return Edit(start, start, text.replace("\n", end) + end + end)

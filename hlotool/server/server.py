@@ -88,6 +88,13 @@ class HloProtocol(LanguageServerProtocol):
             return types.ResponseError(types.ErrorCodes.ServerNotInitialized.value, f"'{method}' came before 'initialize'")
         return None
 
+    def _handle_cancel_notification(self, msg_id: int | str) -> None:
+        """Cancels a request, and its command, which pygls runs in a task of its own."""
+        task = self._server.commands.get(msg_id)
+        if task is not None:
+            task.cancel()
+        super()._handle_cancel_notification(msg_id)
+
     def answer_invalid(self, error: Exception) -> None:
         """Answers an invalid message, whose id is not known, with an error."""
         is_parsed = not isinstance(error, ValueError | RecursionError | MemoryError)
@@ -101,6 +108,9 @@ class HloProtocol(LanguageServerProtocol):
 
         An invalid request is answered with an error, so that its sender does not wait forever.
         """
+        if "jsonrpc" in data and "params" not in data and self.get_message_type(str(data.get("method"))) is None:
+            # pygls requires parameters of methods that it does not know.
+            data = {**data, "params": None}
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
@@ -142,6 +152,8 @@ class HloServer(LanguageServer):
         self.session = Session()
         self.pushes = True
         self.is_done = False
+        # The tasks of the commands that are running, by the id of the request.
+        self.commands: dict[int | str, asyncio.Task[Any]] = {}
         # With two workers, a check need not wait for the edits of an action, which may take a long
         # time to compute.
         self._checks = ThreadPoolExecutor(max_workers=2, thread_name_prefix="check")
@@ -388,8 +400,15 @@ def _command(server: HloServer, command: Command) -> Callable[..., Any]:
         if document is None:
             raise HlotoolError("the document is not open")
         position = position_of(arguments[1] if len(arguments) > 1 else None)
-        invocation = await server.in_thread(lambda d: command.invocation(d, position), document)
-        output = await execute(invocation, returns_page=command.answer != "log")
+        number, task = server.protocol.msg_id, asyncio.current_task()
+        assert number is not None
+        assert task is not None
+        server.commands[number] = task
+        try:
+            invocation = await server.in_thread(lambda d: command.invocation(d, position), document)
+            output = await execute(invocation, returns_page=command.answer != "log")
+        finally:
+            del server.commands[number]
         if command.answer == "page":
             return {"title": invocation.title, "html": output}
         return await server.open_page(output) if command.answer == "open" else server.log(output)
@@ -510,8 +529,8 @@ def serve(version: str, port: int | None = None) -> bool:
     else:
         with socket.create_server(("127.0.0.1", port)) as listener:
             connection = listener.accept()[0]
-        with connection:
-            _start(server, connection.makefile("rb"), connection.makefile("wb"))
+        with connection, connection.makefile("rb") as reader, connection.makefile("wb") as writer:
+            _start(server, reader, writer)
     return server.is_done
 
 

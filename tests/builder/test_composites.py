@@ -140,7 +140,7 @@ WRONG: list[tuple[Callable[[hlotool.Builder, Op], Any], str]] = [
     (lambda b, x: b.conv(x, x, [1, 1], "NONE"), "conv: padding: 'NONE' is neither SAME nor VALID"),
     (lambda b, x: b.conv(x, x, [1], "SAME"), "conv: window_strides: expected one entry per dimension of the window (2), got 1"),
     (lambda b, x: b.conv_with_general_padding(x, x, [1, 1], [(0, 0)]), "padding: expected (low, high) for each dimension (2)"),
-    (lambda b, x: b.conv_general(x, x, [1, 1], "SAME", "wrong"), "dim_labels: 'wrong' cannot be read"),
+    (lambda b, x: b.conv_general(x, x, [1, 1], "SAME", "wrong"), "dimension_numbers: 'wrong' cannot be read"),
     (lambda b, x: b.conv(x, x, [1, 1], "SAME", feature_group_count=3), "conv: lhs, rhs: the kernel expects 3 features, but lhs has 1"),
     (lambda b, x: b.reduce_window(x, 0.0, lambda a, c: a + c, [2, 2], [1, 1], "SAME"), "expected one entry per dimension of the operand (4), got 2"),
     (lambda b, x: b.dot_general(x, x, DotDimensionNumbers([9], [0])), "dot_general: dimension_numbers: dimension 9 in lhs_contracting_dims"),

@@ -153,7 +153,7 @@ WRONG: list[tuple[Callable[[hlotool.Builder, Op], Any], str]] = [
     (lambda b, x: b.while_(lambda v: v, lambda v: v, x), "condition: the condition of 'while' must return pred[]"),
     (lambda b, x: b.while_(lambda i: i["v"], lambda v: {"w": v}, {"v": x}), "got an unexpected keyword argument"),
     (lambda b, x: b.while_(lambda v: v[0, 0] < 1.0, lambda v: {"w": v}, {"v": x}), "expected the names ['v'], got ['w']"),
-    (lambda b, x: b.conditional(x, [abs], [x]), "must be pred[] or s32[], got f32[2,3]"),
+    (lambda b, x: b.conditional(x, [abs], [x]), "expected s32[], got f32[2,3]"),
     (lambda b, x: b.conditional(0, [abs, abs], [x]), "branch_operands: expected 2 operands (one per branch), got 1"),
     (lambda b, x: b.conditional(0, [abs]), "conditional() takes (predicate, true_operand"),
     (lambda b, x: b.call(lambda a: a, [x, x]), "takes 1 positional argument but 2 were given"),

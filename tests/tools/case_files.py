@@ -41,10 +41,12 @@ __all__ = [
     "read_bytes_as_text",
     "read_cases",
     "style_of",
+    "write_cases",
     "write_outputs",
 ]
 
 _SEPARATOR = "// -----\n"
+_SEPARATOR_LINE = re.compile(f"^{_SEPARATOR}", re.MULTILINE)
 _OUTPUT = "// output\n"
 _ERROR = re.compile(
     r"// (?P<level>error|warning)(?:@(?P<shift>[+-][0-9]+))?: (?P<codes>[A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)"
@@ -99,7 +101,7 @@ def read_bytes_as_text(path: Path) -> str:
 
 def read_cases(path: Path) -> list[Case]:
     cases, line = [], 1
-    for part in read_bytes_as_text(path).split(_SEPARATOR):
+    for part in _SEPARATOR_LINE.split(read_bytes_as_text(path)):
         text, mark, output = part.partition(_OUTPUT)
         cases.append(Case(text, line, output if mark else None))
         line += part.count("\n") + 1
@@ -108,12 +110,17 @@ def read_cases(path: Path) -> list[Case]:
 
 def write_outputs(path: Path, outputs: list[str | None]) -> None:
     """Rewrites the `// output` sections of a file; None leaves a case unchanged."""
-    parts = read_bytes_as_text(path).split(_SEPARATOR)
+    parts = _SEPARATOR_LINE.split(read_bytes_as_text(path))
     for k, output in enumerate(outputs):
         text, mark, _ = parts[k].partition(_OUTPUT)
         if mark and output is not None:
             parts[k] = text + _OUTPUT + output
     path.write_bytes(_SEPARATOR.join(parts).encode("utf-8", "surrogateescape"))
+
+
+def write_cases(path: Path, texts: list[str]) -> None:
+    """Rewrites all cases of a file."""
+    path.write_text(_SEPARATOR.join(texts), encoding="utf-8")
 
 
 def style_of(text: str) -> tuple[int | None, tuple[int, int] | None]:

@@ -36,6 +36,8 @@ TARGETS: dict[str, str] = {
     "hlotool.opdefs.algebra": "lines",
     "hlotool.opdefs": "checks",
     "hlotool.verifier.rules": "checks",
+    "hlotool.server": "lines",
+    "hlotool.builder": "lines",
 }
 """The kind of mutation for each package or module; the first matching entry applies."""
 

@@ -170,8 +170,10 @@ def table_mutations(module: str, tree: ast.Module) -> Iterator[Mutation]:
     """
     for statement in [part for part in tree.body if isinstance(part, ast.Assign | ast.AnnAssign)]:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        is_type = isinstance(statement.value, ast.Subscript)
-        if is_type or not isinstance(targets[0], ast.Name) or targets[0].id.startswith("__"):
+        if isinstance(statement.value, ast.Subscript) or not isinstance(targets[0], ast.Name) or targets[0].id.startswith("__"):
+            continue
+        if targets[0].id[0].isupper() and not targets[0].id.isupper():
+            # A name for a type, such as a union, which is not evaluated again.
             continue
         nodes = [statement, *(node for node in _own_expressions(statement) if not isinstance(node, ast.Lambda))]
         for node in nodes:

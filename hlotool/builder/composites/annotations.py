@@ -115,7 +115,7 @@ class AnnotationMethods(Emitter):
         >>> b.annotate(b.constant(1.0), backend_config='{"a":1}', frontend_attributes={"k": "v"}).instruction.backend_config
         '{"a":1}'
         """
-        x = self._operand(op, "op")
+        x = self._existing(op, "op")
         given = {"sharding": sharding, "frontend_attributes": frontend_attributes, "statistics": statistics, "origin": origin}
         changes = {name: self._annotation(name, value, x) for name, value in given.items() if value is not None}
         metadata_text = x.metadata_text if metadata is None else self._metadata_text(metadata)
@@ -162,7 +162,7 @@ class AnnotationMethods(Emitter):
         >>> b.set_layout(b.parameter(0, "f32[4,2]", "x"), "f32[4,2]{0,1:T(8,128)}").shape.text
         'f32[4,2]{0,1:T(8,128)}'
         """
-        x, result = self._operand(op, "op"), self._shape(shape)
+        x, result = self._existing(op, "op"), self._shape(shape)
         same = x.shape.text_without_layout == result.text_without_layout
         self._require(
             same, "T003", "shape", f"only the layout may change: the result is {x.shape.text_without_layout}, not {result.text_without_layout}"
@@ -187,8 +187,8 @@ class AnnotationMethods(Emitter):
         >>> b.after(second, [first]).instruction.control_predecessors
         (<negate = f32[4]{0} negate>,)
         """
-        x = self._operand(op, "op")
-        before = [self._operand(predecessor, "predecessors") for predecessor in self._list(predecessors, "predecessors")]
+        x = self._existing(op, "op")
+        before = [self._existing(predecessor, "predecessors") for predecessor in self._list(predecessors, "predecessors")]
         value = tuple(dict.fromkeys((*x.control_predecessors, *before))) or None
         self._is_ordered = False
         position = self._innermost()._position

@@ -46,7 +46,10 @@ class CommunicationMethods(CollectiveReductionMethods):
         >>> hlotool.evaluate(b.build(token), [])
         Token()
         """
-        return self._emit(_AFTER_ALL, self._operands(tokens, "tokens"))
+        parts = self._operands(tokens, "tokens")
+        for x in parts:
+            self._require(x.shape == TOKEN, "T078", "tokens", f"expected tokens, got {x.shape.text_without_layout}")
+        return self._emit(_AFTER_ALL, parts)
 
     def _last_token(self, opcode: str) -> Instruction:
         """Returns the token of the computation's last operation with this opcode, or a new one."""
@@ -174,7 +177,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         (<op send = (f32[], u32[], token[]) send>, <op send-done = token[] send-done>)
         """
         operands = (self._operand(operand, "operand"), self._operand(token, "token"))
-        return self._emit(_SEND, operands, {"channel_id": self._integer(handle, "handle"), "is_host_transfer": is_host_transfer})
+        return self._emit(_SEND, operands, {"channel_id": self._integer(handle, "handle"), "is_host_transfer": bool(is_host_transfer)})
 
     def send_done(self, context: Operand) -> Op:
         """Waits for the end of the send that returned `context`, and returns a token.
@@ -234,7 +237,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         (<op recv = (f32[4], u32[], token[]) recv>, <op recv-done = (f32[4], token[]) recv-done>)
         """
         result = tuple_shape((self._shape(shape), array_shape("u32"), TOKEN))
-        attributes = {"channel_id": self._integer(handle, "handle"), "is_host_transfer": is_host_transfer}
+        attributes = {"channel_id": self._integer(handle, "handle"), "is_host_transfer": bool(is_host_transfer)}
         return self._emit(_RECV, (self._operand(token, "token"),), attributes, result)
 
     def recv_done(self, context: Operand) -> Op:
@@ -281,10 +284,11 @@ class CommunicationMethods(CollectiveReductionMethods):
         array([[3., 4.],
                [6., 8.]], dtype=float32)
         """
-        values = {"custom_call_target": target_name, "custom_call_has_side_effect": has_side_effect is True, **self._attributes(attributes)}
+        values = {"custom_call_target": target_name, "custom_call_has_side_effect": bool(has_side_effect), **self._attributes(attributes)}
+        configuration = None if opaque is None else backend_config_text(self._instance(opaque, str, "opaque"))
         op = self.instruction(_CUSTOM_CALL.name, operands, shape, values)
-        if opaque is not None:
-            self._configure(op.instruction, backend_config_text(self._instance(opaque, str, "opaque")))
+        if configuration is not None:
+            self._configure(op.instruction, configuration)
         return op
 
     def _configure(self, x: Instruction, backend_config: str | None) -> None:

@@ -18,6 +18,7 @@ __all__ = ["ContractionMethods", "DotNumbers"]
 
 DotNumbers = DotDimensionNumbers | dict[str, Any]
 
+_PREFERRED = "preferred_element_type"
 _DOT, _RAGGED_DOT, _SCALED_DOT = OPS["dot"], OPS["ragged-dot"], OPS["scaled-dot"]
 
 
@@ -175,5 +176,5 @@ class ContractionMethods(IndexingMethods):
             return None
         if SHAPE_GUESSED in op.traits:
             # XLA's parser infers a wrong shape, because it mistakes a scale for the other operand.
-            return self._retyped_shape(self._expected_shape(op, operands, attributes, operands[0].shape), element_type)
-        return self._retyped_shape(self._inferred_shape(op, operands, attributes), element_type)
+            return self._retyped_shape(self._expected_shape(op, operands, attributes, operands[0].shape), element_type, _PREFERRED)
+        return self._retyped_shape(self._inferred_shape(op, operands, attributes), element_type, _PREFERRED)

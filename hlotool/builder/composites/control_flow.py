@@ -54,7 +54,9 @@ class ControlFlowMethods(CommunicationMethods):
         values = {"composite.name": self._instance(name, str, "name")}
         if attributes is not None:
             values["composite.attributes"] = self._instance(attributes, str, "attributes")
-        values["composite.version"] = str(self._integer(0 if version is None else version, "version"))
+        number = self._integer(0 if version is None else version, "version")
+        self._require(number >= 0, "C034", "version", f"a version cannot be negative: {number}")
+        values["composite.version"] = str(number)
         called = self._callee(computation, [x.shape for x in parts], "computation")
         return self._emit(_CALL, parts, {"to_apply": called, "is_composite": True, "frontend_attributes": values})
 
@@ -100,7 +102,10 @@ class ControlFlowMethods(CommunicationMethods):
         return self._branches(selector, [true_computation, false_computation], operands, by_index=False)
 
     def _branches(self, selector: Any, computations: list[Called], operands: tuple[Instruction, ...], *, by_index: bool) -> Op:
-        chosen = self._operand(selector, "branch_index" if by_index else "predicate")
+        argument, kind = ("branch_index", "s32[]") if by_index else ("predicate", "pred[]")
+        chosen = self._operand(selector, argument)
+        found = chosen.shape.text_without_layout
+        self._require(found == kind, "C008", argument, f"expected {kind}, got {found}")
         same = len(computations) == len(operands)
         expected = f"expected {counted(len(computations), 'operand')} (one per branch), got {len(operands)}"
         self._require(same, "C009", "branch_operands", expected)

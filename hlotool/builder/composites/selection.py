@@ -161,9 +161,9 @@ class SelectionMethods(ComputationMethods):
         x, bits = self._operand(operand, "operand"), self._operand(random, "random")
         return self._emit(_STOCHASTIC, (x, bits), None, self._retyped_shape(x.shape, new_element_type))
 
-    def _retyped_shape(self, shape: Shape, element_type: str) -> Shape:
+    def _retyped_shape(self, shape: Shape, element_type: str, argument: str = "new_element_type") -> Shape:
         """Returns an array shape with the same dimensions and another element type."""
         known = isinstance(element_type, str) and element_type in ELEMENT_TYPES and array_shape(element_type).is_array
-        self._require(known, "S036", "new_element_type", f"'{element_type}' is not an element type", 'use a type such as "f32", "s32" or "pred"')
+        self._require(known, "S036", argument, f"'{element_type}' is not an element type", 'use a type such as "f32", "s32" or "pred"')
         self._require(shape.is_array, "T099", "operand", f"expected an array, got {shape.text_without_layout}")
         return array_shape(element_type, shape.dimensions, shape.dynamic)

@@ -38,8 +38,7 @@ class ShapingMethods(SelectionMethods):
                [1., 2.],
                [1., 2.]], dtype=float32)
         """
-        x, sizes = self._operand(operand, "operand"), self._integers(broadcast_sizes, "broadcast_sizes")
-        self._require(all(size >= 0 for size in sizes), "T017", "broadcast_sizes", f"sizes cannot be negative, got {list(sizes)}")
+        x, sizes = self._operand(operand, "operand"), self._sizes(broadcast_sizes, "broadcast_sizes", "T017")
         new = [*((size, False) for size in sizes), *bounds(x.shape)]
         shape = array_shape(x.shape.element_type, tuple(size for size, _ in new), tuple(dynamic for _, dynamic in new))
         return self._emit(_BROADCAST, (x,), {"dimensions": tuple(range(len(sizes), len(new)))}, shape)
@@ -57,7 +56,7 @@ class ShapingMethods(SelectionMethods):
         array([[1, 1, 1],
                [2, 2, 2]], dtype=int32)
         """
-        x, sizes = self._operand(operand, "operand"), self._integers(out_dim_size, "out_dim_size")
+        x, sizes = self._operand(operand, "operand"), self._sizes(out_dim_size, "out_dim_size", "T017")
         positions = self._dimensions(broadcast_dimensions, len(sizes), "broadcast_dimensions")
         try:
             shape, kept = broadcast_in_dimensions(x.shape, sizes, positions)
@@ -86,7 +85,9 @@ class ShapingMethods(SelectionMethods):
         """
         x = self._operand(operand, "operand")
         pairs = [(name, values) for name, values in (("dimensions", dimensions), ("new_sizes", new_sizes)) if values is not None]
-        given = [self._integers(values, name) for name, values in pairs]
+        given = [
+            self._integers(values, name) if len(pairs) > 1 and name == "dimensions" else self._sizes(values, name, "T021") for name, values in pairs
+        ]
         self._require(given, "S014", "dimensions", "the sizes of the result are missing")
         if len(given) == 2 and given[0] != tuple(range(x.shape.rank)):
             x = self.transpose(Op(self._innermost(), x), given[0]).instruction
@@ -126,7 +127,7 @@ class ShapingMethods(SelectionMethods):
         numbers, sizes = self._dimensions(dimensions, x.shape.rank, "dimensions"), x.shape.dimensions
         adjacent = list(numbers) == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True
         known = not numbers or (numbers[0] >= 0 and numbers[-1] < x.shape.rank)
-        message = f"dimensions must be consecutive dimensions of {x.shape.text_without_layout}, got {list(numbers)}"
+        message = f"dimensions must be consecutive dimensions of {x.shape.text_without_layout}, got {list(dimensions)}"
         self._require(adjacent and known, "T021", "dimensions", message)
         if len(numbers) < 2:
             return Op(self._innermost(), x)
@@ -149,7 +150,7 @@ class ShapingMethods(SelectionMethods):
                [3., 4.]], dtype=float32)
         """
         x, sizes = self._operand(operand, "operand"), self._operands(dim_sizes, "dim_sizes")
-        limits, marks = self._integers(new_size_bounds, "new_size_bounds"), tuple(map(bool, self._list(dims_are_dynamic, "dims_are_dynamic")))
+        limits, marks = self._sizes(new_size_bounds, "new_size_bounds", "T021"), tuple(map(bool, self._list(dims_are_dynamic, "dims_are_dynamic")))
         self._require(len(limits) == len(marks), "T090", "dims_are_dynamic", f"expected one entry per bound ({len(limits)}), got {len(marks)}")
         return self._emit(_DYNAMIC_RESHAPE, (x, *sizes), None, array_shape(x.shape.element_type, limits, marks))
 
@@ -222,7 +223,9 @@ class ShapingMethods(SelectionMethods):
         array([0, 1, 2, 3, 4], dtype=int32)
         """
         if isinstance(shape, str) and shape in ELEMENT_TYPES:
-            return self._emit(_IOTA, (), {"iota_dimension": 0}, array_shape(shape, (self._integer(iota_dimension, "size"),)))
+            return self._emit(
+                _IOTA, (), {"iota_dimension": 0}, array_shape(shape, self._sizes([self._integer(iota_dimension, "size")], "size", "T041"))
+            )
         result = self._shape(shape)
         return self._emit(_IOTA, (), {"iota_dimension": self._dimension(iota_dimension, result.rank, "iota_dimension")}, result)
 

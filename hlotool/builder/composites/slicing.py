@@ -40,6 +40,8 @@ class SlicingMethods(ShapingMethods):
         for name, values in (("limit_indices", limits), ("strides", steps)):
             same = len(values) == len(starts)
             self._require(same, "T025", name, f"expected as many entries as start_indices ({len(starts)}), got {len(values)}")
+        self._require(min(starts, default=0) >= 0, "T026", "start_indices", f"indices cannot be negative, got {list(starts)}")
+        self._require(min(steps, default=1) > 0, "T027", "strides", f"strides must be positive, got {list(steps)}")
         return self._emit(_SLICE, (x,), {"slice": tuple(map(SliceRange, starts, limits, steps))})
 
     def part(self, operand: Operand, index: Any) -> Op:

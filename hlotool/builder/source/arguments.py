@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from hlotool.builder.arguments import RENAMED
+from hlotool.builder.arguments import RAGGED_OPERANDS, RENAMED
 from hlotool.builder.builder import Builder
 from hlotool.builder.composites.control_flow import BY_INDEX, BY_PREDICATE
 from hlotool.builder.dimension_numbers import DotDimensionNumbers, GatherDimensionNumbers, RaggedDotDimensionNumbers, ScatterDimensionNumbers
@@ -260,9 +260,7 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
     "infeed": {"shape": lambda x: shape_text(x.shape.elements[0]), "config": lambda x: x.attributes.get("infeed_config", _ABSENT)},
     "outfeed": {"shape_with_layout": lambda x: shape_text(x.attributes["outfeed_shape"])},
     "pad": {"padding_config": lambda x: [(p.low, p.high, p.interior)[: 3 if p.interior else 2] for p in x.attributes["padding"]]},
-    "ragged-all-to-all": {
-        name: _slot(k) for k, name in enumerate(("input", "output", "input_offsets", "send_sizes", "output_offsets", "recv_sizes"))
-    },
+    "ragged-all-to-all": {name: _slot(k) for k, name in enumerate(RAGGED_OPERANDS)},
     "ragged-dot": {"dimension_numbers": _ragged_numbers},
     "recv": {"shape": lambda x: shape_text(x.shape.elements[0])},
     "reduce": {"operands": _operand_half(0), "init_values": _operand_half(1)},

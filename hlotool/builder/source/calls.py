@@ -65,6 +65,6 @@ def _split_lines(method: str, arguments: Sequence[str], indent: str) -> str:
 
 def _wrap(row: str, indent: str) -> str:
     """Wraps a long row, such as a list of variables, unless it contains a string."""
-    if len(row) <= _MAX_COLUMNS or '"' in row or "'" in row:
+    if '"' in row or "'" in row:
         return row
     return fill(row, _MAX_COLUMNS, subsequent_indent=indent + _INDENT, break_long_words=False, break_on_hyphens=False)

@@ -82,6 +82,6 @@ def _own_attributes(x: Instruction) -> dict[str, Any]:
         value = x.attributes.get(name)
         # Empty groups and dimensions count as defaults, although the printer always writes them.
         is_empty = spec.default == () and not value
-        if not (is_empty or value == spec.default or name in op.derived or is_default(op, name, value, operands)):
+        if not (is_empty or name in op.derived or is_default(op, name, value, operands)):
             own[name] = value
     return own

@@ -29,6 +29,7 @@ _FIRST_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
 _MAX_LENGTH = 500_000
 _PUNCTUATION = frozenset(("{", "}", "(", ")", "[", "]", ",", ":", "=", "->"))
 _BRACE = re.compile(r"[{}]")
+_UNNAMED = "_ = "
 # Grammar rules that do not count as levels of a path.
 _WRAPPERS = frozenset({"shape", "sharding", "list_replica_groups"})
 # An operand that is only a name, and the separator after it, which may include XLA's index mark.
@@ -113,11 +114,14 @@ def locate(text: str, start: int, end: int, part_name: PartName) -> tuple[int, i
     if part_name.word == "instruction" and not part_name.path:
         # Avoids the grammar, since a caller may locate thousands of nested instructions one by one.
         return first, max(first + 1, first + _end_of_last_token(text[first:end]))
-    tree = _syntax_tree(text[first:end]) if end - first <= _MAX_LENGTH else None
-    if tree is None:
+    if end - first > _MAX_LENGTH:
         return first_word(text, start)
-    part_start, part_end = _span(tree, part_name)
-    return first + part_start, first + part_end
+    tree, shift = _syntax_tree(text[first:end]), 0
+    if tree is None:
+        # An instruction in the operands of another one has no name.
+        tree, shift = _syntax_tree(_UNNAMED + text[first:end]), len(_UNNAMED)
+    part_start, part_end = (0, 0) if tree is None else _span(tree, part_name)
+    return first_word(text, start) if part_end <= shift else (first + part_start - shift, first + part_end - shift)
 
 
 def _end_of_last_token(text: str) -> int:

@@ -1,6 +1,7 @@
 """Checks cases of modules that are converted to builder code.
 
-The code must do nothing but build a module, which must print the same text as the original.
+The code must do nothing but build a module, which must print the same text as the original. Cases
+in the folder `code` have an output: the code, without its first lines if these are the usual ones.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import hlotool
 from checks.common import Mismatch, parsed, same
 from hlotool.ir.model import Module
 
-__all__ = ["check_rebuilt", "only_builds", "rebuilt", "run_code"]
+__all__ = ["check_rebuilt", "code_text", "only_builds", "rebuilt", "run_code", "written"]
 
 # Options that print the entire module, in its own order or in XLA's order.
 _PRINTS = (
@@ -78,3 +79,22 @@ def check_rebuilt(module: Module) -> None:
 
 def rebuilt(path: Path, case: Case) -> None:
     check_rebuilt(parsed(case.text, str(path)))
+
+
+_USUAL_START = 'import hlotool\n\nb = hlotool.Builder("m", entry="e", source_lines=False)\n\n'
+_USUAL_END = "\nmodule = b.build(r)\n"
+
+
+def code_text(path: Path, case: Case) -> str:
+    """Returns the code for a module, without the lines that most modules have."""
+    try:
+        code = hlotool.to_python(parsed(case.text, str(path)))
+    except hlotool.HlotoolError as error:
+        return f"error: {error}\n"
+    return code.removeprefix(_USUAL_START).removesuffix(_USUAL_END) if code.endswith(_USUAL_END) else code.removeprefix(_USUAL_START)
+
+
+def written(path: Path, case: Case) -> None:
+    same(case.output or "", code_text(path, case), "the code differs")
+    if not (case.output or "").startswith("error"):
+        check_rebuilt(parsed(case.text, str(path)))

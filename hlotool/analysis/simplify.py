@@ -24,6 +24,7 @@ from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, FREE, IDEMPOTENT, IN
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 
 __all__ = [
+    "CONSTANT_LIKE",
     "absorbing_of",
     "algebraic_op",
     "binary_root",
@@ -143,43 +144,35 @@ def constant_value(x: Instruction) -> Number | None:
     >>> constant_value(parse("ENTRY e { one = s8[] constant(-1) ROOT b = f32[] convert(one) }").entry.root)
     -1.0
     """
-    if not _may_be_constant(x.op):
-        return None
     conversions: list[ElementType] = []
     for _ in range(_MAX_STEPS):
-        row = _conversion_type(x)
-        if row is not None:
-            conversions.append(row)
-        elif not _rearranges(x):
+        if not _moves(x):
             break
+        if x.op is _CONVERT:
+            conversions.append(ELEMENT_TYPES[x.shape.element_type])
         x = x.operands[0]
-    value = None if x.literal is None else _literal_value(x.literal)
+    value = _literal_value(x.immediate) if x.op is _CONSTANT else None
     while conversions and value is not None:
         value = converted(value, conversions.pop())
     return value
 
 
-def _may_be_constant(op: OpDef) -> bool:
-    """Returns whether an opcode is a constant, or rearranges or converts an operand's elements."""
-    return op.name in ("constant", "convert") or REARRANGES in op.traits
+_CONSTANT, _CONVERT, _BITCAST = OPS["constant"], OPS["convert"], OPS["bitcast"]
+# The opcodes whose results consist of elements of operand 0, which may be converted.
+_MOVING = {_CONVERT, _BITCAST, *(op for op in OPS.values() if REARRANGES in op.traits and FREE not in op.traits)}
+CONSTANT_LIKE = tuple(op.name for op in (_CONSTANT, *_MOVING))
+"""The opcodes of instructions for which `constant_value` may find a number."""
 
 
-def _conversion_type(x: Instruction) -> ElementType | None:
-    """Returns the element type of the result if `x` is a convert of an array, else None."""
-    if x.op.name != "convert" or not x.shape.is_array or not x.operands[0].shape.is_array:
-        return None
-    return ELEMENT_TYPES[x.shape.element_type]
-
-
-def _rearranges(x: Instruction) -> bool:
-    """Returns whether the elements of the result are elements of operand 0, of the same type."""
-    if REARRANGES not in x.op.traits or (FREE in x.op.traits and x.op.name != "bitcast"):
+def _moves(x: Instruction) -> bool:
+    """Returns whether the elements of the result are those of operand 0, possibly converted."""
+    if x.op not in _MOVING:
         return False
     source, result = x.operands[0].shape, x.shape
-    if source.element_type != result.element_type:
-        return False
+    if x.op is _CONVERT:
+        return source.is_array and result.is_array
     # If the sizes differ, the result of a bitcast may contain padding.
-    return x.op.name != "bitcast" or prod(source.dimensions) == prod(result.dimensions)
+    return source.element_type == result.element_type and (x.op is not _BITCAST or prod(source.dimensions) == prod(result.dimensions))
 
 
 def _literal_value(literal: Literal) -> Number | None:
@@ -300,16 +293,19 @@ def _binary_source(x: Instruction, row: ElementType) -> Instruction | None:
     first, second = x.operands
     if first is second and is_idempotent(x.op, row):
         return first
-    if not (_may_be_constant(first.op) or _may_be_constant(second.op)):
+    a, b = constant_value(first), constant_value(second)
+    if a is None and b is None:
         return None
-    pairs = ((first, second), (second, first)) if COMMUTATIVE in x.op.traits else ((first, second),)
+    pairs = ((first, a, b), (second, b, a)) if COMMUTATIVE in x.op.traits else ((first, a, b),)
     identity, absorbing = identity_of(x.op, row), absorbing_of(x.op, row)
-    for one, other in pairs:
-        if identity is not None and is_splat(other, identity) and one.shape == x.shape:
-            return one
-        if absorbing is not None and is_splat(one, absorbing) and one.shape == x.shape:
+    for one, value, other in pairs:
+        if (_are_same(other, identity) or _are_same(value, absorbing)) and one.shape == x.shape:
             return one
     return None
+
+
+def _are_same(a: Number | None, b: Number | None) -> bool:
+    return a is not None and b is not None and is_same_number(a, b)
 
 
 def is_splat(x: Instruction, number: Number) -> bool:
@@ -410,7 +406,7 @@ def without_conversions(x: Instruction) -> Instruction:
     >>> without_conversions(parse(text).entry.root), without_conversions(parse(text).entry.root.operands[0])
     (<b = s8[] convert>, <p = s8[] parameter>)
     """
-    while _rearranges(x) or (_conversion_type(x) is not None and holds_all(*_types(x, x.operands[0]))):
+    while _moves(x) and (x.op is not _CONVERT or holds_all(*_types(x, x.operands[0]))):
         x = x.operands[0]
     return x
 
@@ -452,6 +448,6 @@ def _keeps_meaning(result: Instruction, root: Instruction, parameters: list[Inst
 
 
 def _before_conversions(x: Instruction) -> Instruction:
-    while _rearranges(x) or x.op.name == "convert":
+    while _moves(x) or x.op is _CONVERT:
         x = x.operands[0]
     return x

@@ -46,8 +46,8 @@ class Uses:
         """Returns the uses in all computations of a module."""
         uses = cls()
         for computation in module.computations:
-            for x in computation.instructions:
-                uses.add(x, computation)
+            uses.owners.update(dict.fromkeys(computation.instructions, computation))
+            uses.add_uses(*computation.instructions)
         uses.changes.clear()
         return uses
 
@@ -61,22 +61,23 @@ class Uses:
         self.remove_uses(x)
         del self.owners[x]
 
-    def add_uses(self, x: Instruction) -> None:
-        """Adds an instruction's uses of other nodes, after operands or attributes have changed."""
+    def add_uses(self, *instructions: Instruction) -> None:
+        """Adds the instructions' uses of other nodes, after operands or attributes have changed."""
         users = self.users
-        self.changes.append(x)
-        for operand in x.operands:
-            by_user = users.get(operand)
-            if by_user is None:
-                users[operand] = {x: 1}
-            else:
-                by_user[x] = by_user.get(x, 0) + 1
-        if "control-predecessors" in x.attributes:
-            for node in x.control_predecessors:
-                _count(self.successors, node, x)
-        if x.op.calls:
-            for computation in x.called:
-                _count(self.callers, computation, x)
+        self.changes += instructions
+        for x in instructions:
+            for operand in x.operands:
+                by_user = users.get(operand)
+                if by_user is None:
+                    users[operand] = {x: 1}
+                else:
+                    by_user[x] = by_user.get(x, 0) + 1
+            if "control-predecessors" in x.attributes:
+                for node in x.control_predecessors:
+                    _count(self.successors, node, x)
+            if x.op.calls:
+                for computation in x.called:
+                    _count(self.callers, computation, x)
 
     def remove_uses(self, x: Instruction) -> None:
         """Removes an instruction's uses of other nodes, before operands or attributes change."""

@@ -16,7 +16,7 @@ from math import copysign, isnan, prod
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.literals.floats import decode_floats, encode_floats
-from hlotool.literals.literal import Literal, splat_bytes
+from hlotool.literals.literal import splat_bytes
 from hlotool.opdefs.algebra import Number
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
@@ -144,17 +144,15 @@ def constant_value(x: Instruction) -> Number | None:
     >>> constant_value(parse("ENTRY e { one = s8[] constant(-1) ROOT b = f32[] convert(one) }").entry.root)
     -1.0
     """
-    conversions: list[ElementType] = []
+    conversions: tuple[str, ...] = ()
     for _ in range(_MAX_STEPS):
         if not _moves(x):
             break
         if x.op is _CONVERT:
-            conversions.append(ELEMENT_TYPES[x.shape.element_type])
+            conversions = (x.shape.element_type, *conversions)
         x = x.operands[0]
-    value = _literal_value(x.immediate) if x.op is _CONSTANT else None
-    while conversions and value is not None:
-        value = converted(value, conversions.pop())
-    return value
+    element = splat_bytes(x.immediate) if x.op is _CONSTANT else None
+    return None if element is None else _number(x.immediate.shape.element_type, element, conversions)
 
 
 _CONSTANT, _CONVERT, _BITCAST = OPS["constant"], OPS["convert"], OPS["bitcast"]
@@ -175,18 +173,20 @@ def _moves(x: Instruction) -> bool:
     return source.element_type == result.element_type and (x.op is not _BITCAST or prod(source.dimensions) == prod(result.dimensions))
 
 
-def _literal_value(literal: Literal) -> Number | None:
-    element = splat_bytes(literal)
-    return None if element is None else _number(literal.shape.element_type, element)
-
-
 @lru_cache(maxsize=1024)
-def _number(element_type: str, data: bytes) -> Number | None:
-    """Returns the number that an element's bytes represent, or None if the type is complex."""
-    row = ELEMENT_TYPES[element_type]
+def _number(element_type: str, data: bytes, conversions: tuple[str, ...]) -> Number | None:
+    """Returns the number that an element's bytes represent, after conversions to other types.
+
+    Returns None if a type is complex, or if a conversion would round or saturate.
+    """
+    row, value = ELEMENT_TYPES[element_type], None
     if row.kind == "float":
-        return decode_floats(row.name, data)[0]
-    return None if row.kind == "complex" else int.from_bytes(data, "little", signed=row.kind == "signed")
+        value = decode_floats(row.name, data)[0]
+    elif row.kind != "complex":
+        value = int.from_bytes(data, "little", signed=row.kind == "signed")
+    for name in conversions:
+        value = None if value is None else converted(value, ELEMENT_TYPES[name])
+    return value
 
 
 # ---- algebra of opcodes ------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from hlotool.ir.order import LinkedOrder, sorted_by_dependencies
 from hlotool.ir.tuple_editor import TupleEditor
 from hlotool.ir.uses import Uses
 from hlotool.ir.walk import is_fusion_computation
+from hlotool.memo import cached_property
 
 __all__ = ["EditState"]
 
@@ -33,8 +34,6 @@ class EditState:
         # Erased computations that are still in the module's list; `flush` removes them all at once.
         self._erased: set[Computation] = set()
         self._calls_changed = False
-        self._cached_instruction_names: NameTable | None = None
-        self._cached_computation_names: NameTable | None = None
 
     # ---- queries --------------------------------------------------------------------------------
 
@@ -213,17 +212,13 @@ class EditState:
         """Replaces the instructions of a computation without updating uses and names."""
         self._orders[computation] = LinkedOrder(instructions)
 
-    @property
+    @cached_property
     def _instruction_names(self) -> NameTable:
-        if self._cached_instruction_names is None:
-            self._cached_instruction_names = NameTable(x.name for x in self.module.all_instructions())
-        return self._cached_instruction_names
+        return NameTable(x.name for x in self.module.all_instructions())
 
-    @property
+    @cached_property
     def _computation_names(self) -> NameTable:
-        if self._cached_computation_names is None:
-            self._cached_computation_names = NameTable(computation.name for computation in self.module.computations)
-        return self._cached_computation_names
+        return NameTable(computation.name for computation in self.module.computations)
 
     def _remove_uncalled_wrappers(self) -> None:
         """Removes hidden computations, which are not printed, if their async-start has been erased."""

@@ -81,7 +81,7 @@ class Uses:
 
     def remove_uses(self, x: Instruction) -> None:
         """Removes an instruction's uses of other nodes, before operands or attributes change."""
-        self.changes.extend(x.operands)
+        self.changes += x.operands
         for operand in x.operands:
             _discount(self.users, operand, x)
         if "control-predecessors" in x.attributes:
@@ -133,8 +133,9 @@ def _count(table: Counts[Key], used: Key, user: Instruction) -> None:
 
 def _discount(table: Counts[Key], used: Key, user: Instruction) -> None:
     by_user = table[used]
-    by_user[user] -= 1
-    if not by_user[user]:
+    if by_user[user] > 1:
+        by_user[user] -= 1
+    elif len(by_user) > 1:
         del by_user[user]
-        if not by_user:
-            del table[used]
+    else:
+        del table[used]

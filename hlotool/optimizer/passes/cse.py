@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.ir.model import Computation, Instruction
 from hlotool.ir.walk import fusion_computations
 from hlotool.opdefs.inference import kind_of
+from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import COMMUTATIVE
 from hlotool.optimizer.context import Context
 
 __all__ = ["equal_instructions", "merge_computations", "merge_instructions"]
+
+_COMMUTATIVE = frozenset(op for op in OPS.values() if COMMUTATIVE in op.traits)
 
 
 def merge_instructions(context: Context) -> bool:
@@ -50,7 +53,10 @@ def _equal_pairs(context: Context, computation: Computation, keys: _Keys) -> Ite
     for x in context.instructions(computation):
         if x.op.may_have_effect and context.has_effect(x):
             continue
-        outline = (x.op, x.immediate, _operands(x))
+        operands: Sequence[Instruction] = x.operands
+        if x.op in _COMMUTATIVE and not (x.op.name == "multiply" and kind_of(x.shape.element_type) == "complex"):
+            operands = tuple(sorted(operands, key=id))
+        outline = (x.op, x.immediate, operands)
         other = known.get(outline)
         if other is None:
             known[outline] = x
@@ -85,14 +91,6 @@ class _Keys:
         if x.op.name == "constant" and x.immediate.elided:
             return x
         return (x.shape, self._freeze(x.attributes) if x.attributes else None, x.backend_config, x.control_predecessors)
-
-
-def _operands(x: Instruction) -> tuple[int, ...]:
-    """Returns the identities of the operands, sorted if their order does not matter."""
-    operands = [id(y) for y in x.operands]
-    if len(operands) > 1 and COMMUTATIVE in x.op.traits and not (x.op.name == "multiply" and kind_of(x.shape.element_type) == "complex"):
-        operands.sort()
-    return tuple(operands)
 
 
 def merge_computations(context: Context) -> bool:

@@ -162,6 +162,10 @@ CONSTANT_LIKE = tuple(op.name for op in (_CONSTANT, *_MOVING))
 """The opcodes of instructions for which `constant_value` may find a number."""
 
 
+def _may_be_constant(op: OpDef) -> bool:
+    return op is _CONSTANT or op in _MOVING
+
+
 def _moves(x: Instruction) -> bool:
     """Returns whether the elements of the result are those of operand 0, possibly converted."""
     if x.op not in _MOVING:
@@ -293,19 +297,16 @@ def _binary_source(x: Instruction, row: ElementType) -> Instruction | None:
     first, second = x.operands
     if first is second and is_idempotent(x.op, row):
         return first
-    a, b = constant_value(first), constant_value(second)
-    if a is None and b is None:
+    if not (_may_be_constant(first.op) or _may_be_constant(second.op)):
         return None
-    pairs = ((first, a, b), (second, b, a)) if COMMUTATIVE in x.op.traits else ((first, a, b),)
+    pairs = ((first, second), (second, first)) if COMMUTATIVE in x.op.traits else ((first, second),)
     identity, absorbing = identity_of(x.op, row), absorbing_of(x.op, row)
-    for one, value, other in pairs:
-        if (_are_same(other, identity) or _are_same(value, absorbing)) and one.shape == x.shape:
+    for one, other in pairs:
+        if identity is not None and is_splat(other, identity) and one.shape == x.shape:
+            return one
+        if absorbing is not None and is_splat(one, absorbing) and one.shape == x.shape:
             return one
     return None
-
-
-def _are_same(a: Number | None, b: Number | None) -> bool:
-    return a is not None and b is not None and is_same_number(a, b)
 
 
 def is_splat(x: Instruction, number: Number) -> bool:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from hlotool.errors import EditError, InternalError
 from hlotool.ir.header import fit_header
@@ -208,7 +208,7 @@ class EditState:
             order = self._orders[computation] = LinkedOrder(computation.instructions)
         return order
 
-    def _set_order(self, computation: Computation, instructions: Iterable[Instruction]) -> None:
+    def _set_order(self, computation: Computation, instructions: Sequence[Instruction]) -> None:
         """Replaces the instructions of a computation without updating uses and names."""
         self._orders[computation] = LinkedOrder(instructions)
 

@@ -187,12 +187,12 @@ class _Loop:
         for x in self.context.instructions(self.body):
             if x.op.name == "get-tuple-element" and x.operands[0] is self.parameter:
                 key: Any = first[x.attributes["index"]]
-            elif x.op.may_have_effect and self.context.has_effect(x):
+            elif self.context.has_effect(x):
                 key = x
             else:
                 immediate = x if isinstance(x.immediate, Literal) and x.immediate.elided else x.immediate
-                attributes = [(name, tuple(value.items()) if isinstance(value, dict) else value) for name, value in x.attributes.items()]
-                key = (x.op, x.shape, tuple([numbers[y] for y in x.operands]), immediate, tuple(attributes), x.backend_config)
+                attributes = tuple((name, tuple(value.items()) if isinstance(value, dict) else value) for name, value in x.attributes.items())
+                key = (x.op.name, x.shape, tuple([numbers[y] for y in x.operands]), immediate, attributes, x.backend_config)
             numbers[x] = known.setdefault(key, len(known))
         return numbers
 
@@ -212,11 +212,9 @@ class _Loop:
     def _needed(self) -> set[int]:
         """Returns the elements needed by the condition, effects in the body, or later users."""
         rewriter = self.rewriter
-        needed = taken_elements(rewriter, self.tested) | taken_elements(rewriter, self.x)
-        if len(needed) == len(self.start.operands):
-            return needed
         stack = [x for x in self.context.instructions(self.body) if self._stays(x)]
-        queue = list(needed)
+        needed: set[int] = set()
+        queue = [*taken_elements(rewriter, self.tested), *taken_elements(rewriter, self.x)]
         visited = set(stack)
         while stack or queue:
             if queue:
@@ -228,11 +226,10 @@ class _Loop:
                 if x.op.name == "get-tuple-element" and x.operands[0] is self.parameter:
                     queue.append(x.attributes["index"])
                     continue
-                reached = (*x.operands, *x.control_predecessors) if "control-predecessors" in x.attributes else x.operands
-            for y in reached:
-                if y not in visited:
-                    visited.add(y)
-                    stack.append(y)
+                reached = (*x.operands, *x.control_predecessors)
+            new = [y for y in reached if y not in visited]
+            visited.update(new)
+            stack += new
         return needed
 
     def hoist_invariants(self) -> None:
@@ -291,8 +288,7 @@ class _Loop:
         """Returns whether an instruction of the body stays even if the root does not need it."""
         if x is self.root:
             return False
-        rewriter = self.rewriter
-        return not rewriter.user_count(x) or bool(rewriter.control_successors(x)) or (x.op.may_have_effect and self.context.has_effect(x))
+        return self.context.has_effect(x) or bool(self.rewriter.control_successors(x)) or not self.rewriter.users(x)
 
 
 def _parameter(instructions: list[Instruction]) -> Instruction:

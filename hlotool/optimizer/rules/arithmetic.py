@@ -84,10 +84,7 @@ def negate_of_difference_of_floats(x: Instruction, rewriter: PatternRewriter) ->
 @rule("multiply", "divide", of=CONSTANT_LIKE)
 def by_minus_one(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """multiply(a, -1) -> negate(a); divide(a, -1) -> negate(a)"""
-    for a, factor in orders(x):
-        if constant_value(factor) == -1:
-            return rewriter.add("negate", [a], x.shape)
-    return None
+    return next((rewriter.add("negate", [a], x.shape) for a, factor in orders(x) if is_splat(factor, -1)), None)
 
 
 @rule("multiply", "divide", of=("negate",))

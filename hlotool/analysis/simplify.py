@@ -16,7 +16,7 @@ from math import copysign, isnan, prod
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.literals.floats import decode_floats, encode_floats
-from hlotool.literals.literal import Literal, splat_bytes
+from hlotool.literals.literal import splat_bytes
 from hlotool.opdefs.algebra import Number
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
@@ -24,6 +24,7 @@ from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, FREE, IDEMPOTENT, IN
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 
 __all__ = [
+    "CONSTANT_LIKE",
     "absorbing_of",
     "algebraic_op",
     "binary_root",
@@ -143,57 +144,53 @@ def constant_value(x: Instruction) -> Number | None:
     >>> constant_value(parse("ENTRY e { one = s8[] constant(-1) ROOT b = f32[] convert(one) }").entry.root)
     -1.0
     """
-    if not _may_be_constant(x.op):
-        return None
-    conversions: list[ElementType] = []
+    conversions: tuple[str, ...] = ()
     for _ in range(_MAX_STEPS):
-        row = _conversion_type(x)
-        if row is not None:
-            conversions.append(row)
-        elif not _rearranges(x):
+        if not _moves(x):
             break
+        if x.op is _CONVERT:
+            conversions = (x.shape.element_type, *conversions)
         x = x.operands[0]
-    value = None if x.literal is None else _literal_value(x.literal)
-    while conversions and value is not None:
-        value = converted(value, conversions.pop())
-    return value
+    element = splat_bytes(x.immediate) if x.op is _CONSTANT else None
+    return None if element is None else _number(x.immediate.shape.element_type, element, conversions)
+
+
+_CONSTANT, _CONVERT, _BITCAST = OPS["constant"], OPS["convert"], OPS["bitcast"]
+# The opcodes whose results consist of elements of operand 0, which may be converted.
+_MOVING = {_CONVERT, _BITCAST, *(op for op in OPS.values() if REARRANGES in op.traits and FREE not in op.traits)}
+CONSTANT_LIKE = tuple(op.name for op in (_CONSTANT, *_MOVING))
+"""The opcodes of instructions for which `constant_value` may find a number."""
 
 
 def _may_be_constant(op: OpDef) -> bool:
-    """Returns whether an opcode is a constant, or rearranges or converts an operand's elements."""
-    return op.name in ("constant", "convert") or REARRANGES in op.traits
+    return op is _CONSTANT or op in _MOVING
 
 
-def _conversion_type(x: Instruction) -> ElementType | None:
-    """Returns the element type of the result if `x` is a convert of an array, else None."""
-    if x.op.name != "convert" or not x.shape.is_array or not x.operands[0].shape.is_array:
-        return None
-    return ELEMENT_TYPES[x.shape.element_type]
-
-
-def _rearranges(x: Instruction) -> bool:
-    """Returns whether the elements of the result are elements of operand 0, of the same type."""
-    if REARRANGES not in x.op.traits or (FREE in x.op.traits and x.op.name != "bitcast"):
+def _moves(x: Instruction) -> bool:
+    """Returns whether the elements of the result are those of operand 0, possibly converted."""
+    if x.op not in _MOVING:
         return False
     source, result = x.operands[0].shape, x.shape
-    if source.element_type != result.element_type:
-        return False
+    if x.op is _CONVERT:
+        return source.is_array and result.is_array
     # If the sizes differ, the result of a bitcast may contain padding.
-    return x.op.name != "bitcast" or prod(source.dimensions) == prod(result.dimensions)
-
-
-def _literal_value(literal: Literal) -> Number | None:
-    element = splat_bytes(literal)
-    return None if element is None else _number(literal.shape.element_type, element)
+    return source.element_type == result.element_type and (x.op is not _BITCAST or prod(source.dimensions) == prod(result.dimensions))
 
 
 @lru_cache(maxsize=1024)
-def _number(element_type: str, data: bytes) -> Number | None:
-    """Returns the number that an element's bytes represent, or None if the type is complex."""
-    row = ELEMENT_TYPES[element_type]
+def _number(element_type: str, data: bytes, conversions: tuple[str, ...]) -> Number | None:
+    """Returns the number that an element's bytes represent, after conversions to other types.
+
+    Returns None if a type is complex, or if a conversion would round or saturate.
+    """
+    row, value = ELEMENT_TYPES[element_type], None
     if row.kind == "float":
-        return decode_floats(row.name, data)[0]
-    return None if row.kind == "complex" else int.from_bytes(data, "little", signed=row.kind == "signed")
+        value = decode_floats(row.name, data)[0]
+    elif row.kind != "complex":
+        value = int.from_bytes(data, "little", signed=row.kind == "signed")
+    for name in conversions:
+        value = None if value is None else converted(value, ELEMENT_TYPES[name])
+    return value
 
 
 # ---- algebra of opcodes ------------------------------------------------------------------------
@@ -410,7 +407,7 @@ def without_conversions(x: Instruction) -> Instruction:
     >>> without_conversions(parse(text).entry.root), without_conversions(parse(text).entry.root.operands[0])
     (<b = s8[] convert>, <p = s8[] parameter>)
     """
-    while _rearranges(x) or (_conversion_type(x) is not None and holds_all(*_types(x, x.operands[0]))):
+    while _moves(x) and (x.op is not _CONVERT or holds_all(*_types(x, x.operands[0]))):
         x = x.operands[0]
     return x
 
@@ -452,6 +449,6 @@ def _keeps_meaning(result: Instruction, root: Instruction, parameters: list[Inst
 
 
 def _before_conversions(x: Instruction) -> Instruction:
-    while _rearranges(x) or x.op.name == "convert":
+    while _moves(x) or x.op is _CONVERT:
         x = x.operands[0]
     return x

@@ -40,12 +40,9 @@ class ComputationClasses:
                 # large computation takes a long time.
                 self.first[computation] = computation
                 continue
-            numbers = value_numbers(computation, self.freeze, parameters_by_number=True)
-            key = (outline, numbers[computation.root], tuple(self._keys(computation, numbers)))
+            numbers, keys = _numbered(computation, self.freeze, parameters_by_number=True)
+            key = (outline, numbers[computation.root], tuple(numbers.values()), tuple(keys))
             self.first[computation] = known.setdefault(key, computation)
-
-    def _keys(self, computation: Computation, numbers: dict[Instruction, int]) -> list[Any]:
-        return [_key(x, numbers, self.freeze, parameters_by_number=True) for x in computation.instructions]
 
     def freeze(self, attributes: AttributeSet) -> Any:
         """Returns attributes as a hashable value.
@@ -70,8 +67,7 @@ class ComputationClasses:
 
 def _outline(computation: Computation) -> Any:
     """Returns properties that equal computations share and that are fast to compute."""
-    root = computation.root
-    return (computation.execution_thread, len(computation.instructions), root.op.name, root.shape)
+    return (computation.execution_thread, computation.root.shape, tuple([x.op for x in computation.instructions]))
 
 
 def value_numbers(computation: Computation, freeze: Freeze, *, parameters_by_number: bool = False) -> dict[Instruction, int]:
@@ -84,18 +80,26 @@ def value_numbers(computation: Computation, freeze: Freeze, *, parameters_by_num
     >>> list(value_numbers(module.entry, ComputationClasses(module).freeze).values())
     [0, 1, 1, 2]
     """
+    return _numbered(computation, freeze, parameters_by_number=parameters_by_number)[0]
+
+
+def _numbered(computation: Computation, freeze: Freeze, *, parameters_by_number: bool) -> tuple[dict[Instruction, int], dict[Any, int]]:
+    """Returns the numbers of the instructions, and the key that each number stands for."""
     numbers: dict[Instruction, int] = {}
     known: dict[Any, int] = {}
     for x in computation.instructions:
-        key = _key(x, numbers, freeze, parameters_by_number=parameters_by_number)
+        key: Any = x
+        if not _is_separate(x, parameters_by_number):
+            attributes = x.attributes
+            predecessors = [numbers.get(y, y) for y in x.control_predecessors] if "control-predecessors" in attributes else ()
+            operands = tuple([numbers[y] for y in x.operands])
+            key = (x.op, x.shape, operands, x.immediate, freeze(attributes) if attributes else (), x.backend_config, *predecessors)
         numbers[x] = known.setdefault(key, len(known))
-    return numbers
+    return numbers, known
 
 
-def _key(x: Instruction, numbers: dict[Instruction, int], freeze: Freeze, *, parameters_by_number: bool) -> Any:
-    literal = x.literal
-    if NONDETERMINISTIC in x.op.traits or (literal is not None and literal.elided) or (x.op.name == "parameter" and not parameters_by_number):
-        return x
-    predecessors = tuple([numbers.get(y, y) for y in x.control_predecessors])
-    operands = tuple([numbers[y] for y in x.operands])
-    return (x.op.name, x.shape, operands, x.immediate, freeze(x.attributes), x.backend_config, predecessors)
+def _is_separate(x: Instruction, parameters_by_number: bool) -> bool:
+    """Returns whether an instruction counts as different from all others."""
+    if x.op.name == "constant":
+        return bool(x.immediate.elided)
+    return NONDETERMINISTIC in x.op.traits or (x.op.name == "parameter" and not parameters_by_number)

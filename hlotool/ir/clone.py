@@ -97,7 +97,7 @@ class _Copies:
         get = instructions.get
         for original, x in instructions.items():
             if original.operands:
-                set_field(x, "operands", tuple([get(operand, operand) for operand in original.operands]))
+                set_field(x, "operands", tuple(map(get, original.operands, original.operands)))
             if original.attributes:
                 set_field(x, "attributes", self.attribute_set(original.attributes))
 

@@ -213,9 +213,10 @@ class InstructionEdits(EditState):
                     operands = self._operand_editor.replaced(operands, old, new)
                 set_field(user, "operands", operands)
                 self._uses.move_uses(user, old, new)
-        for successor in self.control_successors(old):
-            if successor is not new:
-                self._replace_control_predecessor(successor, old, (new,))
+        if old in self._uses.successors:
+            for successor in self.control_successors(old):
+                if successor is not new:
+                    self._replace_control_predecessor(successor, old, (new,))
 
     def replace(self, old: Instruction, new: Instruction) -> None:
         """Replaces all uses of `old` with `new` and erases `old`.

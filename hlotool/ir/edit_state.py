@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from hlotool.errors import EditError, InternalError
 from hlotool.ir.header import fit_header
@@ -16,6 +16,7 @@ from hlotool.ir.order import LinkedOrder, sorted_by_dependencies
 from hlotool.ir.tuple_editor import TupleEditor
 from hlotool.ir.uses import Uses
 from hlotool.ir.walk import is_fusion_computation
+from hlotool.memo import cached_property
 
 __all__ = ["EditState"]
 
@@ -33,8 +34,6 @@ class EditState:
         # Erased computations that are still in the module's list; `flush` removes them all at once.
         self._erased: set[Computation] = set()
         self._calls_changed = False
-        self._cached_instruction_names: NameTable | None = None
-        self._cached_computation_names: NameTable | None = None
 
     # ---- queries --------------------------------------------------------------------------------
 
@@ -210,21 +209,17 @@ class EditState:
             order = self._orders[computation] = LinkedOrder(computation.instructions)
         return order
 
-    def _set_order(self, computation: Computation, instructions: Iterable[Instruction]) -> None:
+    def _set_order(self, computation: Computation, instructions: Sequence[Instruction]) -> None:
         """Replaces the instructions of a computation without updating uses and names."""
         self._orders[computation] = LinkedOrder(instructions)
 
-    @property
+    @cached_property
     def _instruction_names(self) -> NameTable:
-        if self._cached_instruction_names is None:
-            self._cached_instruction_names = NameTable(x.name for x in self.module.all_instructions())
-        return self._cached_instruction_names
+        return NameTable(x.name for x in self.module.all_instructions())
 
-    @property
+    @cached_property
     def _computation_names(self) -> NameTable:
-        if self._cached_computation_names is None:
-            self._cached_computation_names = NameTable(computation.name for computation in self.module.computations)
-        return self._cached_computation_names
+        return NameTable(computation.name for computation in self.module.computations)
 
     def _remove_uncalled_wrappers(self) -> None:
         """Removes hidden computations, which are not printed, if their async-start has been erased."""

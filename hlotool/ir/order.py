@@ -20,11 +20,10 @@ class LinkedOrder(Generic[Item]):
     ['b', 'c', 'd']
     """
 
-    def __init__(self, items: Iterable[Item] = ()) -> None:
-        self._next: dict[Item | None, Item | None] = {None: None}
-        self._previous: dict[Item | None, Item | None] = {None: None}
-        for item in items:
-            self.append(item)
+    def __init__(self, items: Sequence[Item] = ()) -> None:
+        first, last = [None, *items], [*items, None]
+        self._next: dict[Item | None, Item | None] = dict(zip(first, last, strict=True))
+        self._previous: dict[Item | None, Item | None] = dict(zip(last, first, strict=True))
 
     def append(self, item: Item) -> None:
         """Inserts a new item at the end."""
@@ -48,10 +47,12 @@ class LinkedOrder(Generic[Item]):
         self._previous[item], self._next[item] = before, after
 
     def __iter__(self) -> Iterator[Item]:
-        item = self._next[None]
+        items, following = list[Item](), self._next
+        item = following[None]
         while item is not None:
-            yield item
-            item = self._next[item]
+            items.append(item)
+            item = following[item]
+        return iter(items)
 
 
 def sorted_by_dependencies(items: Sequence[Item], dependencies: Callable[[Item], Iterable[Item]]) -> list[Item]:

@@ -46,8 +46,8 @@ class Uses:
         """Returns the uses in all computations of a module."""
         uses = cls()
         for computation in module.computations:
-            for x in computation.instructions:
-                uses.add(x, computation)
+            uses.owners.update(dict.fromkeys(computation.instructions, computation))
+            uses.add_uses(*computation.instructions)
         uses.changes.clear()
         return uses
 
@@ -61,26 +61,27 @@ class Uses:
         self.remove_uses(x)
         del self.owners[x]
 
-    def add_uses(self, x: Instruction) -> None:
-        """Adds an instruction's uses of other nodes, after operands or attributes have changed."""
+    def add_uses(self, *instructions: Instruction) -> None:
+        """Adds the instructions' uses of other nodes, after operands or attributes have changed."""
         users = self.users
-        self.changes.append(x)
-        for operand in x.operands:
-            by_user = users.get(operand)
-            if by_user is None:
-                users[operand] = {x: 1}
-            else:
-                by_user[x] = by_user.get(x, 0) + 1
-        if "control-predecessors" in x.attributes:
-            for node in x.control_predecessors:
-                _count(self.successors, node, x)
-        if x.op.calls:
-            for computation in x.called:
-                _count(self.callers, computation, x)
+        self.changes += instructions
+        for x in instructions:
+            for operand in x.operands:
+                by_user = users.get(operand)
+                if by_user is None:
+                    users[operand] = {x: 1}
+                else:
+                    by_user[x] = by_user.get(x, 0) + 1
+            if "control-predecessors" in x.attributes:
+                for node in x.control_predecessors:
+                    _count(self.successors, node, x)
+            if x.op.calls:
+                for computation in x.called:
+                    _count(self.callers, computation, x)
 
     def remove_uses(self, x: Instruction) -> None:
         """Removes an instruction's uses of other nodes, before operands or attributes change."""
-        self.changes.extend(x.operands)
+        self.changes += x.operands
         for operand in x.operands:
             _discount(self.users, operand, x)
         if "control-predecessors" in x.attributes:
@@ -132,8 +133,9 @@ def _count(table: Counts[Key], used: Key, user: Instruction) -> None:
 
 def _discount(table: Counts[Key], used: Key, user: Instruction) -> None:
     by_user = table[used]
-    by_user[user] -= 1
-    if not by_user[user]:
+    if by_user[user] > 1:
+        by_user[user] -= 1
+    elif len(by_user) > 1:
         del by_user[user]
-        if not by_user:
-            del table[used]
+    else:
+        del table[used]

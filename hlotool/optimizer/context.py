@@ -183,6 +183,22 @@ class Context:
         count = self._finished.get(name)
         return None if count is None else self.changes_since(count)
 
+    def changed_computations(self, name: str) -> list[Computation]:
+        """Returns the computations that changed since `mark_finished` was last called for a pass.
+
+        These include the direct and indirect callers of changed computations.
+        """
+        changes, computations = self.changes_since_last(name), self.computations()
+        if changes is None:
+            return computations
+        changed = set(changes.computations)
+        stack = list(changed)
+        while stack:
+            owners = {self.rewriter.owner(caller) for caller in self.rewriter.callers(stack.pop())}
+            stack += owners - changed
+            changed |= owners
+        return [computation for computation in computations if computation in changed]
+
     def changes_since(self, count: int) -> Changes:
         """Returns the changes after the Rewriter's first `count` changes."""
         instructions, computations = self.rewriter.changed_since(count), dict[Computation, int]()

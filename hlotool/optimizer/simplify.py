@@ -144,11 +144,9 @@ class _Simplifier:
         self.report = context.report
         # The table includes the statistics of each rule, so that they are looked up only once.
         # Checks take time, so only users' rules are checked.
-        self.table = {
-            op: [(entry, entry.rewrite if entry.is_built_in else entry.checked, context.report.statistics_of(entry.name)) for entry in entries]
-            for op, entries in table.items()
-        }
-        self.candidates: dict[tuple[OpDef, tuple[OpDef, ...]], list[_Candidate]] = {}
+        self.table = {op: [self._candidate(entry) for entry in entries] for op, entries in table.items()}
+        # The rules for the opcodes of an instruction and its operands.
+        self.candidates: dict[tuple[OpDef, ...], list[_Candidate]] = {}
         self.queue: deque[Instruction] = deque()
         self.waiting: set[Instruction] = set()
         self.visited = visited
@@ -181,33 +179,33 @@ class _Simplifier:
                 self.report.is_stopped = True
                 break
 
-    def _candidates(self, x: Instruction) -> list[_Candidate]:
-        """Returns and caches the rules for the opcodes of an instruction and its operands."""
-        operands = tuple([y.op for y in x.operands])
-        key = (x.op, operands)
-        candidates = self.candidates.get(key)
-        if candidates is None:
-            candidates = [row for row in self.table[x.op] if not row[0].operands or not row[0].operands.isdisjoint(operands)]
-            if len(operands) <= _MAX_OPERANDS:
-                self.candidates[key] = candidates
-        return candidates
+    def _candidate(self, entry: Rule) -> _Candidate:
+        rewrite, statistics = entry.rewrite if entry.is_built_in else entry.checked, self.report.statistics_of(entry.name)
+
+        def measured(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
+            start = time.perf_counter()
+            try:
+                return rewrite(x, rewriter)
+            finally:
+                statistics.seconds += time.perf_counter() - start
+
+        return entry, measured if self.context.options.measures_time else rewrite, statistics
 
     def _visit(self, x: Instruction) -> bool:
         """Applies the first rule whose result is accepted. Returns whether there is one."""
-        candidates = self._candidates(x)
+        ops = (x.op, *[y.op for y in x.operands])
+        candidates = self.candidates.get(ops)
+        if candidates is None:
+            candidates = [row for row in self.table[x.op] if not row[0].operands or not row[0].operands.isdisjoint(ops[1:])]
+            if len(x.operands) <= _MAX_OPERANDS:
+                self.candidates[ops] = candidates
         if not candidates or not self.context.is_movable(x):
             return False
         rewriter = PatternRewriter(self.rewriter, x)
-        measures_time = self.context.options.measures_time
         for entry, rewrite, statistics in candidates:
             statistics.tries += 1
             try:
-                if measures_time:
-                    start = time.perf_counter()
-                    new = rewrite(x, rewriter)
-                    statistics.seconds += time.perf_counter() - start
-                else:
-                    new = rewrite(x, rewriter)
+                new = rewrite(x, rewriter)
             except CannotBuildError:
                 self._undo(rewriter)
                 continue
@@ -252,15 +250,14 @@ class _Simplifier:
         they still have many users, the loss makes no difference to rules.
         """
         rewriter = self.rewriter
-        later: dict[Instruction, None] = {}
+        later: list[Instruction] = []
         for user in users:
-            later[user] = None
-            later.update(dict.fromkeys(rewriter.users(user)))
+            later += (user, *rewriter.users(user))
         for y in lost:
             for user in rewriter.users(y) if rewriter.user_count(y) <= _FEW_USERS else ():
-                later[user] = None
+                later.append(user)
                 if rewriter.user_count(user) <= _FEW_USERS:
-                    later.update(dict.fromkeys(rewriter.users(user)))
+                    later += rewriter.users(user)
         for x in later:
             if x not in self.waiting:
                 self.waiting.add(x)

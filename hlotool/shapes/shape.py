@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 from hlotool.record import Record, replace
 from hlotool.shapes.layout import Layout, default_layout
@@ -260,7 +261,14 @@ def array_shape(element_type: str, dimensions: tuple[int, ...] = (), dynamic: tu
     >>> array_shape("f32", (2, 3), (True, False)).text
     'f32[<=2,3]{1,0}'
     """
+    if layout is None and not any(dynamic):
+        return _plain_shape(element_type, dimensions)
     return Shape(element_type, dimensions, dynamic if any(dynamic) else (), layout if layout is not None else default_layout(len(dimensions)))
+
+
+@lru_cache(maxsize=4096)
+def _plain_shape(element_type: str, dimensions: tuple[int, ...]) -> Shape:
+    return Shape(element_type, dimensions, (), default_layout(len(dimensions)))
 
 
 def tuple_shape(elements: Iterable[Shape]) -> Shape:

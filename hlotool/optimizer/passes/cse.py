@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.ir.model import Computation, Instruction
 from hlotool.ir.walk import fusion_computations
 from hlotool.opdefs.inference import kind_of
+from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import COMMUTATIVE
 from hlotool.optimizer.context import Context
 
 __all__ = ["equal_instructions", "merge_computations", "merge_instructions"]
+
+_COMMUTATIVE = frozenset(op for op in OPS.values() if COMMUTATIVE in op.traits)
 
 
 def merge_instructions(context: Context) -> bool:
@@ -21,11 +24,12 @@ def merge_instructions(context: Context) -> bool:
     Operands of commutative operations may be swapped, except for those of complex products: with
     swapped operands, processors that fuse a multiplication and an addition would round differently.
     """
-    before = context.report.count
+    before, start, changed = context.report.count, context.rewriter.change_count, context.changed_computations("cse")
     context.rewriter.flush()
     keys = _Keys(context)
-    for computation in context.computations():
+    for computation in changed:
         _merge(context, computation, keys)
+    context.mark_finished("cse", start)
     return context.report.count > before
 
 
@@ -43,9 +47,23 @@ def _equal_pairs(context: Context, computation: Computation, keys: _Keys) -> Ite
 
     The caller may replace operands before it requests the next pair.
     """
-    known: dict[Any, Instruction] = {}
+    # Most instructions share their opcode, operands and literal with no other instruction, so their
+    # complete keys are not computed.
+    known: dict[Any, Instruction | dict[Any, Instruction]] = {}
     for x in context.instructions(computation):
-        if not context.has_effect(x) and (first := known.setdefault(keys.of(x), x)) is not x:
+        if x.op.may_have_effect and context.has_effect(x):
+            continue
+        operands: Sequence[Instruction] = x.operands
+        if x.op in _COMMUTATIVE and not (x.op.name == "multiply" and kind_of(x.shape.element_type) == "complex"):
+            operands = tuple(sorted(operands, key=id))
+        outline = (x.op, x.immediate, operands)
+        other = known.get(outline)
+        if other is None:
+            known[outline] = x
+            continue
+        if isinstance(other, Instruction):
+            other = known[outline] = {keys.of(other): other}
+        if (first := other.setdefault(keys.of(x), x)) is not x:
             yield x, first
 
 
@@ -59,7 +77,10 @@ def equal_instructions(context: Context) -> dict[Instruction, Instruction]:
 
 
 class _Keys:
-    """Keys that are equal for instructions that compute the same value."""
+    """Keys that are equal for instructions that compute the same value.
+
+    The instructions must have the same opcode, operands and literal.
+    """
 
     def __init__(self, context: Context) -> None:
         self._freeze = ComputationClasses(context.module).freeze
@@ -69,18 +90,7 @@ class _Keys:
         # here.
         if x.op.name == "constant" and x.immediate.elided:
             return x
-        operands = tuple([id(y) for y in x.operands])
-        if COMMUTATIVE in x.op.traits and not (x.op.name == "multiply" and kind_of(x.shape.element_type) == "complex"):
-            operands = tuple(sorted(operands))
-        return (
-            x.op.name,
-            x.shape,
-            operands,
-            x.immediate,
-            self._freeze(x.attributes) if x.attributes else None,
-            x.backend_config,
-            x.control_predecessors,
-        )
+        return (x.shape, self._freeze(x.attributes) if x.attributes else None, x.backend_config, x.control_predecessors)
 
 
 def merge_computations(context: Context) -> bool:

@@ -36,12 +36,13 @@ def fold_constants(context: Context) -> bool:
     Operands may also be iotas, and broadcasts or tuples of constants. Instructions whose results
     are much larger than the constants are left alone.
     """
-    before, fixed = context.report.count, FixedValues()
-    for computation in context.computations():
+    before, start, fixed = context.report.count, context.rewriter.change_count, FixedValues()
+    for computation in context.changed_computations("fold"):
         while _fold_all(context, computation, fixed):
             # Erasing a folded instruction may remove control dependencies that kept other
             # instructions from being folded.
             pass
+    context.mark_finished("fold", start)
     return context.report.count > before
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hlotool.analysis.simplify import constant_value
+from hlotool.analysis.simplify import CONSTANT_LIKE, constant_value
 from hlotool.ir.model import Instruction
 from hlotool.literals.literal import decode, literal_from_bytes
 from hlotool.opdefs.table import OPS
@@ -21,6 +21,7 @@ from hlotool.shapes.shape import Shape, array_shape
 __all__: list[str] = []
 
 _ELEMENTWISE = tuple(op.name for op in OPS.values() if ELEMENTWISE in op.traits)
+_MOVABLE = frozenset(OPS[name] for name in CONSTANT_LIKE)
 # Constants with more elements are not decoded just to give them other dimensions.
 _MAX_CONSTANT_SIZE = 1000
 _MAX_USERS = 4
@@ -35,6 +36,9 @@ def _rearranged(x: Instruction, opcode: str) -> Instruction | None:
     Returns None if there is no such operand, or if the result is a scalar or empty.
     """
     dimensions = x.shape.dimensions
+    # Any other operand is computed element by element, so it is not rearranged.
+    if not all([y.op in _MOVABLE or not y.shape.dimensions for y in x.operands]):
+        return None
     if not dimensions or is_empty(x.shape) or not is_plain(x.shape):
         return None
     return next((y for y in x.operands if y.op.name == opcode and y.shape.dimensions == dimensions), None)
@@ -77,12 +81,12 @@ def _smaller_number(y: Instruction, sizes: tuple[int, ...], rewriter: PatternRew
 
     Returns None if the elements of `y` are not known to be equal.
     """
-    shape = array_shape(y.shape.element_type, sizes)
+    name = y.shape.element_type
     if y.op.name == "broadcast" and not y.operands[0].shape.dimensions:
         scalar = y.operands[0]
-        return lambda: rewriter.add("broadcast", [scalar], shape, dimensions=()) if sizes else scalar
+        return lambda: rewriter.add("broadcast", [scalar], array_shape(name, sizes), dimensions=()) if sizes else scalar
     value = constant_value(y)
-    return None if value is None else lambda: rewriter.number(shape, value)
+    return None if value is None else lambda: rewriter.number(array_shape(name, sizes), value)
 
 
 # ---- reshapes ----------------------------------------------------------------------------------

@@ -54,10 +54,11 @@ def is_elementwise(rule: Rule) -> bool:
     """Returns whether a rule is about elements.
 
     At least one of its opcodes must be elementwise, and so must all operand opcodes that the rule
-    looks for.
+    looks for. A rule may also look for numbers.
     """
     opcodes = [OPS[opcode] for opcode in rule.opcodes]
-    return any(ELEMENTWISE in op.traits for op in opcodes) and all(ELEMENTWISE in op.traits for op in rule.operands)
+    looks_for_elements = OPS["constant"] in rule.operands or all(ELEMENTWISE in op.traits for op in rule.operands)
+    return any(ELEMENTWISE in op.traits for op in opcodes) and looks_for_elements
 
 
 @cache

@@ -24,8 +24,7 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
-from instances import module_of
-from random_ops import random_instance
+from instances import module_of, random_instance
 from random_texts import random_text
 from xla_oracle import Xla, XlaError
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from case_files import case_devices, device_values, read_cases
-from fuzz_plans import small_blocks
+from executors import small_blocks
 from instances import FAMILIES, module_of, random_instance
 from memory_forms import FORMS, computation_disagreement, in_form, view_disagreement
 

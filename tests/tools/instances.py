@@ -48,7 +48,7 @@ def _name(recipe: Recipe) -> str:
 
 # The results of these depend on the position in the module, or on the device.
 _LEFT_OUT = {"random_numbers", "devices", "collective", "token", "stochastic_convert"}
-_SIZES = ("dynamic_reduce", "get_size", "pad_to_static", "dynamic_unary")
+_SIZES = ("dynamic_reduce", "get_size", "pad_to_static")
 _RECIPES = [*VALUES[""], *VALUES["reducers"], *CONTROL[""], *(recipe for recipe in CONTROL["dynamic"] if _name(recipe) in _SIZES)]
 FAMILIES: dict[str, Recipe] = {_name(recipe): recipe for recipe in _RECIPES if _name(recipe) not in _LEFT_OUT}
 """The recipes by name."""
@@ -261,25 +261,28 @@ APPROXIMATE = frozenset({
 })  # fmt: skip
 
 
-def _style(opcodes: set[str], element_type: str, source: np.random.Generator) -> str:
-    """Returns a style of numbers with which results do not depend on the order of operations."""
-    is_float = ELEMENT_TYPES[element_type].kind in ("float", "complex")
+def _style(opcodes: set[str], types: set[str], source: np.random.Generator) -> str:
+    """Returns a style of numbers with which results do not depend on the order of operations.
+
+    `types` are the types of the numbers and of all results.
+    """
+    is_float = any(ELEMENT_TYPES[name].kind in ("float", "complex") for name in types)
     if not opcodes.isdisjoint(_LINEAR):
         return "mild"
-    if (is_float and not opcodes.isdisjoint(_PRODUCTS | _CALLS)) or (
-        is_float and not opcodes.isdisjoint(_FOLDS) and not opcodes <= _FOLDS | {"maximum", "minimum"}
-    ):
+    is_folded = not opcodes.isdisjoint(_FOLDS) and not opcodes <= _FOLDS | {"maximum", "minimum"}
+    if is_float and (is_folded or not opcodes.isdisjoint(_PRODUCTS | _CALLS)):
         return "whole"
     if opcodes <= _MOVES:
         return "raw"
-    return "mild" if element_type in COMPLEX else str(source.choice(["wild", "wild", "mild"]))
+    return "wild" if types.isdisjoint(COMPLEX) and source.random() < 0.7 else "mild"
 
 
 def _values(g: Operations, parameter: Instruction, instructions: Sequence[Instruction], source: np.random.Generator) -> Array:
     element_type, sizes = parameter.shape.element_type, parameter.shape.dimensions
     if parameter in g.of_indices:
         return numbers(source, element_type, sizes, "wild" if g.chance(0.25) else "whole")
-    style = _style({x.opcode for x in instructions} - {"get-tuple-element", "tuple"}, element_type, source)
+    types = {element_type} | {leaf.element_type for x in instructions for leaf in x.shape.leaves() if leaf.is_array}
+    style = _style({x.opcode for x in instructions} - {"get-tuple-element", "tuple"}, types, source)
     # Each thread of a sort with NaNs that are not ordered may end with another result.
     if any(x.opcode == "sort" for x in instructions) and any(
         x.opcode == "compare" and x.attributes.get("type") != "TOTALORDER" for x in instructions
@@ -288,7 +291,9 @@ def _values(g: Operations, parameter: Instruction, instructions: Sequence[Instru
     made = numbers(source, element_type, sizes, style)
     for x in instructions:
         change = _SPECIAL.get((x.opcode, x.operands.index(parameter))) if parameter in x.operands else None
-        if change is not None:
+        if x.opcode == "reduce" and any(x.operands[0].shape.dynamic) and x.operands[1] is parameter:
+            made = np.zeros_like(made)
+        elif change is not None:
             made = change(made, x).astype(made.dtype)
         elif x.opcode == "sort" and ELEMENT_TYPES[element_type].kind == "float":
             # XLA:CPU sorts narrow floats as f32 and loses the payloads of NaNs.

@@ -68,6 +68,23 @@ def _has_unsuitable_sizes(x: Instruction) -> bool:
     return x.opcode in _ABSENT
 
 
+def _is_order_dependent(x: Instruction) -> bool:
+    """Returns whether the order in which elements are combined matters."""
+    body = [y for y in x.called[0].instructions if y.opcode != "parameter"]
+    return len(body) != 1 or body[0].opcode not in ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
+
+
+def _is_simplified(x: Instruction) -> bool:
+    """Returns whether XLA:CPU computes something else.
+
+    It multiplies by the reciprocal of a broadcast divisor. It replaces the elements beyond a dynamic
+    size with the init value, which is right only if that value is neutral.
+    """
+    if x.opcode == "divide":
+        return x.operands[1].opcode == "broadcast"
+    return x.opcode == "reduce" and any(x.operands[0].shape.dynamic) and _is_order_dependent(x)
+
+
 def _is_unordered_window(x: Instruction) -> bool:
     """Returns whether a window reaches into padding or holes.
 
@@ -78,7 +95,7 @@ def _is_unordered_window(x: Instruction) -> bool:
     window = x.attributes["window"]
     if x.opcode == "select-and-scatter":
         return any(w.padding_low or w.padding_high for w in window)
-    is_ordered = any(y.opcode not in ("add", "multiply", "maximum", "minimum", "and", "or", "xor") for y in x.called[0].instructions[2:])
+    is_ordered = _is_order_dependent(x)
     return is_ordered and any(w.padding_low or w.padding_high or w.base_dilation > 1 or w.window_dilation > 1 for w in window)
 
 
@@ -119,4 +136,4 @@ def _is_unordered(x: Instance) -> bool:
     return "abs" in opcodes and "multiply" in opcodes
 
 
-_RULES = (_has_unsuitable_types, _has_unsuitable_sizes, _is_unordered_window, _is_inexact, _is_repeated_scatter)
+_RULES = (_is_simplified, _has_unsuitable_types, _has_unsuitable_sizes, _is_unordered_window, _is_inexact, _is_repeated_scatter)

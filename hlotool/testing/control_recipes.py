@@ -109,6 +109,20 @@ def _while_unknown(g: Generator) -> list[Op]:
     return list(b.while_(lambda k, y: b.lt(k, 4), lambda k, y: (b.add(k, step), body(y)), [first, x]))
 
 
+@_recipe()
+def _number_loop(g: Generator) -> list[Op]:
+    """Builds a loop whose state consists of numbers, which are combined with constants."""
+    kinds, b = ("float", "signed", "unsigned"), g.builder
+    state = [g.array(*kinds, rank=0) for _ in range(g.choice((1, 2)))]
+    count = g.random.randint(1, 4)
+
+    def step(k: Op, *numbers: Op) -> Any:
+        made = [g.combine_scalars(x, g.choice((x, g.scalar(x.shape.element_type)))) for x in numbers]
+        return b.add(k, 1), *(g.combine_scalars(x, y) for x, y in zip(made, numbers, strict=True))
+
+    return list(b.while_(lambda k, *numbers: b.lt(k, count), g.wrap_body(step), [b.constant(0, "s32"), *state]))
+
+
 @_recipe(2)
 def _conditional(g: Generator) -> Op | list[Op]:
     if not g.may_nest:

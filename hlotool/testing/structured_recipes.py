@@ -70,17 +70,17 @@ def _convolution(g: Generator) -> Op:
     groups, batch_groups = g.choice(((1, 1), (1, 1), (2, 1), (3, 1), (1, 2), (1, 3)))
     inputs, outputs = g.random.randint(1, 3), g.random.randint(1, 2) * groups * batch_groups
     area, kernel = ([g.random.randint(1, largest) for _ in range(rank)] for largest in (5, 3))
-    digits = "".join(map(str, range(rank)))
+    digits, is_ordered = "".join(map(str, range(rank))), g.chance(0.3)
 
     def operand(element_type: str, labels: str, sizes: Sequence[int]) -> tuple[str, Op]:
-        order = g.shuffled(range(len(sizes)))
+        order = list(range(len(sizes))) if is_ordered else g.shuffled(range(len(sizes)))
         return "".join([labels[k] for k in order]), g.new(element_type, [sizes[k] for k in order])
 
     batch = g.random.randint(1, 2) * batch_groups
     lhs, x = operand(left, "bf" + digits, [batch, inputs * groups, *area])
     rhs, y = operand(right, "io" + digits, [inputs, outputs, *kernel])
     window = _window(g, rank)
-    labels = f"{lhs}_{rhs}->{''.join(g.shuffled('bf' + digits))}"
+    labels = f"{lhs}_{rhs}->{'bf' + digits if is_ordered else ''.join(g.shuffled('bf' + digits))}"
     reversal = [g.chance(0.2) for _ in range(rank)]
     return g.builder.conv_general_dilated(x, y, *window, labels, groups, batch_groups, None, result, reversal)
 
@@ -90,11 +90,14 @@ def _convolution(g: Generator) -> Op:
 
 def _window(g: Generator, rank: int) -> tuple[list[int], list[tuple[int, int]], list[int], list[int]]:
     """Returns random strides, padding, base dilations and window dilations."""
-    is_plain = g.chance(0.2)
 
     def some(*values: int) -> list[int]:
-        return [values[0] if is_plain else g.choice(values) for _ in range(rank)]
+        return [g.choice(values) for _ in range(rank)]
 
+    if g.chance(0.4):
+        # Most windows in programs have no holes, and padding at most on both sides.
+        padding = [(low, low) for low in some(0, 1)]
+        return some(1, 1, 2), padding, some(1), some(1)
     padding = list(zip(some(0, 0, 1, 2, -1), some(0, 0, 1, 2, -1), strict=True))
     return some(1, 1, 2, 3), padding, some(1, 1, 1, 2, 3), some(1, 1, 1, 2)
 

@@ -15,7 +15,8 @@ _NARROW = frozenset({"s2", "u2", "s4", "u4"})
 _TWO_BITS = frozenset({"s2", "u2"})
 _STORED = frozenset({"f8e8m0fnu", "f4e2m1fn"})
 """Types that cannot hold the results of most operations."""
-_UNKNOWN = frozenset({"s1", "u1", "f6e2m3fn", "f6e3m2fn", "f8e3m4b"})
+_UNKNOWN = frozenset({"s1", "u1", "f6e2m3fn", "f6e3m2fn"})
+_WIDE = frozenset({"f16", "bf16", "f32", "f64"})
 _COMPLEX = frozenset({"c64", "c128"})
 _MOVES = frozenset({
     "parameter", "constant", "broadcast", "reshape", "transpose", "reverse", "slice", "pad", "concatenate", "dynamic-slice", "dynamic-update-slice",
@@ -40,20 +41,20 @@ def _has_unsuitable_types(x: Instruction) -> bool:
     source, target = (x.operands[0].shape.element_type if x.operands else "", x.shape.element_type)
     limits: dict[str, Callable[[], object]] = {
         # For negative s4, XLA counts the bits after extending the number to 8 bits.
-        "popcnt": lambda: types & {"s4", "s8"},
+        "popcnt": lambda: "s4" in types,
         "reduce-precision": lambda: any(name.startswith("f8") for name in types),
         "real": lambda: any(name.startswith("f8") for name in types),
         "imag": lambda: any(name.startswith("f8") for name in types),
         "power": lambda: types & _COMPLEX,
-        # XLA:CPU aborts on conversions from complex numbers to pred. It considers 6, the largest
-        # number of f4e2m1fn, too large for any integer type, and treats the smallest number of
-        # f8e8m0fnu as zero. Some processors round conversions from f64 to f16 twice.
-        "convert": lambda: (source in _COMPLEX and target == "pred") or source in _STORED or (source, target) == ("f64", "f16"),
+        # XLA:CPU aborts on conversions from complex numbers to pred, and considers 6, the largest
+        # number of f4e2m1fn, too large for any integer type.
+        "convert": lambda: (source in _COMPLEX and target == "pred") or source == "f4e2m1fn",
         "concatenate": lambda: types & _TWO_BITS,
         "sort": lambda: types & _TWO_BITS,
         "reduce": lambda: types & _TWO_BITS and x.shape.is_tuple,
         "dot": lambda: types & _NARROW,
-        "convolution": lambda: types & _NARROW or len({y.shape.element_type for y in x.operands}) > 1,
+        # The operands have one type, unless both are floats of 16 bits or more.
+        "convolution": lambda: types & _NARROW or (len(operands := {y.shape.element_type for y in x.operands}) > 1 and not operands <= _WIDE),
         "topk": lambda: target.startswith("f8") or types & _TWO_BITS,
     }
     return bool(types & _UNKNOWN or (types & _STORED and opcode not in _MOVES) or (opcode in limits and limits[opcode]()))

@@ -7,7 +7,7 @@ from typing import Any
 
 from hlotool.builder.op import Op
 from hlotool.shapes.shape import Shape, array_shape, tuple_shape
-from hlotool.testing.generator import UNARY_METHODS, Generator, Recipes
+from hlotool.testing.generator import Generator, Recipes
 
 __all__ = ["CONTROL", "HOST_ITEM"]
 
@@ -31,7 +31,7 @@ def _call(g: Generator) -> Op:
 @_recipe()
 def _fusion(g: Generator) -> Op:
     """Builds a fusion of a chain of operations, since a fusion must not contain dead code."""
-    x = g.array("float")
+    x = g.array("float", "signed", "unsigned")
     return g.builder.fusion([x, g.like(x)], "kLoop", g.builder.trace(_chain(g, x.shape), x.shape, x.shape))
 
 
@@ -39,7 +39,7 @@ def _chain(g: Generator, shape: Shape) -> Callable[..., Op]:
     def fused(first: Op, second: Op) -> Op:
         value = g.combine_scalars(first, second)
         for _ in range(g.random.randint(0, 3)):
-            value = getattr(g.builder, g.choice(UNARY_METHODS["float"]))(value)
+            value = g.unary(value)
             if value.shape.element_type != shape.element_type:
                 break
         return value
@@ -70,7 +70,7 @@ def _composite(g: Generator) -> Op:
 @_recipe()
 def _asynchronous(g: Generator) -> Op:
     x = g.array()
-    start = g.builder.async_start([x], getattr(g.builder, g.choice(UNARY_METHODS[g.kind(x)])))
+    start = g.builder.async_start([x], g.unary)
     return g.builder.async_done(g.builder.async_update(start) if g.chance(0.3) else start)
 
 
@@ -109,6 +109,20 @@ def _while_unknown(g: Generator) -> list[Op]:
     return list(b.while_(lambda k, y: b.lt(k, 4), lambda k, y: (b.add(k, step), body(y)), [first, x]))
 
 
+@_recipe()
+def _number_loop(g: Generator) -> list[Op]:
+    """Builds a loop whose state consists of numbers, which are combined with constants."""
+    kinds, b = ("float", "signed", "unsigned"), g.builder
+    state = [g.array(*kinds, rank=0) for _ in range(g.choice((1, 2)))]
+    count = g.random.randint(1, 4)
+
+    def step(k: Op, *numbers: Op) -> Any:
+        made = [g.combine_scalars(x, g.choice((x, g.scalar(x.shape.element_type)))) for x in numbers]
+        return b.add(k, 1), *(g.combine_scalars(x, y) for x, y in zip(made, numbers, strict=True))
+
+    return list(b.while_(lambda k, *numbers: b.lt(k, count), g.wrap_body(step), [b.constant(0, "s32"), *state]))
+
+
 @_recipe(2)
 def _conditional(g: Generator) -> Op | list[Op]:
     if not g.may_nest:
@@ -116,7 +130,8 @@ def _conditional(g: Generator) -> Op | list[Op]:
     x, result = g.array(), g.array().shape
     if g.chance(0.5):
         return g.builder.conditional(_predicate(g), x, g.body(result), g.array(), g.body(result))
-    return g.builder.conditional(_branch(g), [g.body(result) for _ in range(3)], [x, g.array(), x])
+    operands = [x, g.array(), x, g.array()][: g.choice((1, 2, 3, 3, 4))]
+    return g.builder.conditional(_branch(g), [g.body(result) for _ in operands], operands)
 
 
 def _predicate(g: Generator) -> Op:
@@ -311,9 +326,7 @@ def _pad_to_static(g: Generator) -> list[Op]:
 
 @_recipe(1, "dynamic")
 def _dynamic_unary(g: Generator) -> Op:
-    x = _dynamic(g)
-    result: Op = getattr(g.builder, g.choice(UNARY_METHODS[g.kind(x)]))(x)
-    return result
+    return g.unary(_dynamic(g))
 
 
 @_recipe(1, "dynamic")

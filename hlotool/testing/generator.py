@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 TYPES = ("f32", "s32", "pred", "bf16", "f16", "f64", "s8", "u8", "u32", "s64", "u64", "s16", "u16", "c64", "s4", "u4", "f8e4m3fn", "f8e5m2")
 """The element types of values, most frequent first."""
+_INDEX_TYPES = ("s32", "s32", "s32", "s64", "u8", "s8", "u32", "u64", "s16")
 _MAX_ELEMENTS = 200
 _MAX_DEPTH = 3
 
@@ -57,12 +58,16 @@ UNARY_METHODS = {
 }
 """Builder methods with one operand, by the kind of the operand's element type."""
 
-BINARY_METHODS = {
+_INTEGER_METHODS = (
+    "add", "sub", "mul", "max", "min", "and_", "or_", "xor", "div", "rem", "pow", "shift_left", "shift_right_arithmetic", "shift_right_logical",
+)  # fmt: skip
+
+BINARY_METHODS: dict[str, tuple[str, ...]] = {
     "float": ("add", "sub", "mul", "div", "max", "min", "pow", "rem", "atan2"),
-    "complex": ("add", "sub", "mul"),
-    "signed": ("add", "sub", "mul", "max", "min", "and_", "or_", "xor", "div", "rem", "shift_left", "shift_right_arithmetic"),
-    "unsigned": ("add", "sub", "mul", "max", "min", "and_", "or_", "xor", "div", "rem", "shift_right_logical"),
-    "pred": ("and_", "or_", "xor", "max", "min"),
+    "complex": ("add", "sub", "mul", "div"),
+    "signed": _INTEGER_METHODS,
+    "unsigned": _INTEGER_METHODS,
+    "pred": ("and_", "or_", "xor", "max", "min", "add", "mul"),
 }
 """Builder methods with two operands and a result of the same type, by the kind of this type."""
 
@@ -189,17 +194,42 @@ class Generator:
         fitting = [y for y in self.values if y.shape == shape]
         return self.choice(fitting) if fitting and self.chance(0.8) else self.new(wanted, sizes)
 
-    def index(self, limit: int) -> Op:
+    def indices(self, sizes: Sequence[int]) -> Op:
+        """Returns an array of integers that serve as indices."""
+        return self.new(self.choice(_INDEX_TYPES), sizes)
+
+    def starts(self, x: Op) -> list[Op]:
+        """Adds an index for each dimension of an array; most of them are in range."""
+        element_type = self.choice(_INDEX_TYPES)
+        return [self.index(size, element_type) for size in x.shape.dimensions]
+
+    def index(self, limit: int, element_type: str = "s32") -> Op:
         """Adds a constant that serves as an index and is mostly in range."""
-        return self.builder.constant(self.random.randint(-1, limit), "s32")
+        return self.builder.constant(self.random.randint(max(-1, ELEMENT_TYPES[element_type].minimum), limit), element_type)
 
     def keep(self, x: Op) -> Op:
         """Adds `x`, or its elements if it is a tuple, to the possible operands. Returns `x`."""
         self.values += list(x) if x.shape.is_tuple else [x]
         return x
 
+    def shuffled(self, items: Sequence[T]) -> list[T]:
+        return self.random.sample(items, len(items))
+
     def axis(self, x: Op) -> int:
         return self.random.randrange(x.shape.rank)
+
+    def axes(self, x: Op) -> list[int]:
+        """Returns some of the dimensions of an array, in random order."""
+        return [axis for axis in self.shuffled(range(x.shape.rank)) if self.chance(0.6)]
+
+    def unary(self, x: Op) -> Op:
+        """Applies a random operation to an array."""
+        result: Op = getattr(self.builder, self.choice(UNARY_METHODS[self.kind(x)]))(x)
+        return result
+
+    def without_nans(self, x: Op) -> Op:
+        """Replaces NaNs with 1; optimizations may change their bits, which a total order compares."""
+        return self.builder.select(self.builder.eq(x, x), x, 1.0)
 
     def value_of_shape(self, shape: Shape) -> Op:
         """Returns a value of exactly this shape."""

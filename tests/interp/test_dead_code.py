@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from case_files import read_cases
-from fuzz_plans import LIMITS, outcome
+from executors import LIMITS, outcome
 from looped import compiled_loops
 
 import hlotool

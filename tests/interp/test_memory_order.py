@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from case_files import case_devices, device_values, read_cases
-from fuzz_plans import small_blocks
-from instances import FAMILIES, module_of
+from executors import small_blocks
+from instances import FAMILIES, module_of, random_instance
 from memory_forms import FORMS, computation_disagreement, in_form, view_disagreement
-from random_ops import random_instance
 
 import hlotool
 from hlotool.errors import HlotoolError
@@ -53,8 +52,9 @@ def modules_of(opcode: str) -> list[tuple[Module, list[Any]]]:
         except HlotoolError:
             continue
     random = Random(opcode)
-    if opcode in FAMILIES:
-        instances = [random_instance(random, [opcode], most) for most in (40, 40, 40, 300, 300, 2000)]
+    family = opcode.replace("-", "_")
+    if family in FAMILIES:
+        instances = [random_instance(random, [family], most) for most in (40, 40, 40, 300, 300, 2000)]
         found += [(hlotool.parse(module_of([x])), x.arrays) for x in instances]
     return found
 

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from case_files import read_cases
-from fuzz_plans import disagreement, small_blocks
+from executors import disagreement, small_blocks
 from looped import compiled_loops, looped
 
 import hlotool

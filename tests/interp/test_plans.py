@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from fuzz_plans import disagreement, outcome, small_blocks
+from executors import disagreement, outcome, small_blocks
 
 import hlotool
 from hlotool.interp.plan import blocks

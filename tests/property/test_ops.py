@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
-from instances import FAMILIES, Instance, module_of
-from random_ops import random_instance
+from instances import FAMILIES, Instance, module_of, random_instance
 from strategies import instances
 
 import hlotool

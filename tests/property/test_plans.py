@@ -6,11 +6,11 @@ from random import Random
 
 import numpy as np
 import pytest
-from fuzz_optimizer import operations
-from fuzz_plans import LIMITS, disagreement, outcome, small_blocks
+from executors import LIMITS, disagreement, outcome, small_blocks
 from looped import compiled_loops
 from random_sizes import random_sizes_text
 from random_texts import random_text
+from sources import operations
 
 import hlotool
 from hlotool.testing import random_module
@@ -18,7 +18,9 @@ from hlotool.testing import random_module
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_operations(seed: int) -> None:
-    for text in operations(15, seed):
+    random = Random(seed)
+    for _ in range(15):
+        text = operations(random)
         assert disagreement(text) is None, text
         with small_blocks():
             assert disagreement(text) is None, text

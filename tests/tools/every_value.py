@@ -10,45 +10,49 @@ from collections.abc import Iterator
 from random import Random
 
 import numpy as np
-from instances import COMPLEX, EXACT, FLOATS, NUMERIC, Draw, Instance, flushed, shape_text
-from random_ops import BINARY, EXACT_UNARY, FROM_ANY, TO_ANY, UNARY, of_function
+from instances import ALL_TYPES, COMPLEX, FLOATS, Instance, Operations, flushed, instance_of, numbers
 
-from hlotool.interp.arrays.bits import from_patterns
-from hlotool.interp.arrays.dtypes import NUMBERS, Array
+from hlotool.builder.op import Op
+from hlotool.errors import BuilderError
+from hlotool.interp.bits import from_patterns
+from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.opdefs.table import OPS
+from hlotool.opdefs.traits import ELEMENTWISE
+from hlotool.shapes.shape import array_shape
 
 __all__ = ["instances_of_every_value"]
 
 _MANY = 30_000
+_REAL = [name for name in ALL_TYPES if name not in COMPLEX]
 
 
 def instances_of_every_value() -> Iterator[Instance]:
-    for opcode, types in {**EXACT_UNARY, **UNARY}.items():
-        for element_type in types:
-            if element_type not in COMPLEX:
-                x, values = Instance(), _values(element_type)
-                made = shape_text("pred" if opcode == "is-finite" else element_type, values.shape)
-                tolerance = of_function(opcode, element_type) if opcode in UNARY else EXACT
-                yield x.gives(made, f"{opcode}({x.argument(element_type, values)})", tolerance)
-    for source in FROM_ANY:
-        for target in TO_ANY:
-            # See `convert` in random_ops for the excluded cases.
-            if source in COMPLEX or (source, target) in (("f64", "f16"), ("f8e8m0fnu", "pred")):
-                continue
-            x, values = Instance(), _values(source)
-            yield x.gives(shape_text(target, values.shape), f"convert({x.argument(source, values)})")
-    for opcode, types in BINARY.items():
-        for element_type in types:
-            if element_type not in COMPLEX and opcode != "complex":
-                x, pair = Instance(), _pairs(element_type)
-                names = [x.argument(element_type, values) for values in pair]
-                tolerance = of_function(opcode, element_type) if opcode in ("power", "atan2") else EXACT
-                yield x.gives(shape_text(element_type, pair[0].shape), f"{opcode}({', '.join(names)})", tolerance)
-    for element_type in NUMERIC:
+    """Yields instances of all elementwise opcodes with one or two operands."""
+    for opcode, op in OPS.items():
+        if ELEMENTWISE not in op.traits or op.arity not in (1, 2) or opcode in ("compare", "convert", "complex", "stochastic-convert"):
+            continue
+        for element_type in _REAL:
+            yield from _instances(opcode, element_type, op.arity)
+    for source in _REAL:
+        for target in ALL_TYPES:
+            yield from _instances("convert", source, 1, target)
+    for element_type in ALL_TYPES:
         for direction in ("EQ", "NE") if element_type in COMPLEX else ("EQ", "NE", "LT", "LE", "GT", "GE"):
-            for order in ("", ", type=TOTALORDER") if element_type in FLOATS else ("",):
-                x, pair = Instance(), _pairs(element_type)
-                names = [x.argument(element_type, values) for values in pair]
-                yield x.gives(shape_text("pred", pair[0].shape), f"compare({', '.join(names)}), direction={direction}{order}")
+            for order in ({}, {"type": "TOTALORDER"}) if element_type in FLOATS else ({},):
+                yield from _instances("compare", element_type, 2, attributes={"direction": direction, **order})
+
+
+def _instances(opcode: str, element_type: str, arity: int, target: str = "", attributes: dict[str, str] | None = None) -> Iterator[Instance]:
+    """Yields the instance of an opcode with operands of a type, if these are allowed."""
+    g, arrays = Operations(Random(0), [element_type], _MANY), _pairs(element_type) if arity == 2 else (_values(element_type),)
+    operands = [g.new(element_type, array.shape) for array in arrays]
+    try:
+        result: Op = g.builder.instruction(opcode, operands, array_shape(target, arrays[0].shape) if target else None, attributes)
+    except BuilderError:
+        return
+    made = instance_of(opcode, g, [result])
+    made.arrays = list(arrays)
+    yield made
 
 
 def _values(element_type: str) -> Array:
@@ -56,18 +60,15 @@ def _values(element_type: str) -> Array:
     if number.kind == "pred":
         return np.array([False, True])
     if number.bits > 16:
-        d = Draw(Random(0))
-        return np.concatenate([d.numbers(element_type, (_MANY,), style) for style in ("wild", "mild")])
+        return np.concatenate([numbers(np.random.default_rng(0), element_type, (_MANY,), style) for style in ("wild", "mild")])
     bits = np.arange(1 << number.bits, dtype=np.uint16 if number.bits > 8 else np.uint8)
     values = from_patterns(bits, number)
     return values[~flushed(values, element_type)]
 
 
 def _pairs(element_type: str) -> tuple[Array, Array]:
-    number = NUMBERS[element_type]
-    if number.bits > 8:
-        d = Draw(Random(1))
-        lhs, rhs = (d.numbers(element_type, (_MANY,)) for _ in range(2))
+    if NUMBERS[element_type].bits > 8:
+        lhs, rhs = (numbers(np.random.default_rng(k), element_type, (_MANY,)) for k in range(2))
         # In a third of the pairs, both values are equal.
         return lhs, np.where(np.arange(_MANY) % 3 == 0, lhs, rhs)
     values = _values(element_type)

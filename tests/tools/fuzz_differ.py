@@ -32,9 +32,9 @@ from pathlib import Path
 from random import Random
 
 from edit_modules import Edited, edit_module, renamed, reordered
-from fuzz_optimizer import texts_of
 from patching import patch_faults
 from repetitive import repetitive_module
+from sources import texts_of
 
 import hlotool
 from hlotool.differ.costs import Costs

@@ -1,13 +1,17 @@
 """Runs all parts of hlotool on random modules; not run by pytest.
 
-Usage: `python tests/tools/fuzz_modules.py --seed 0 --count 1000 --jobs 2 [--check NAME]`.
+Usage: `python tests/tools/fuzz_modules.py --seed 0 --count 1000 --jobs 2 [--check NAME] [FILE ...]`.
 
-Each seed yields a module with some of the features of `hlotool.testing`. The module must be valid,
-and its printed text must parse back to the same module. The optimizer must keep the module valid
-after each pass, preserve its results and effects bit for bit, and find nothing to do in a second
-run. A share of the modules also goes through random passes, plans, the differ and patches, hashes,
-and builder code. Every fault is printed with the command that reproduces it, and with a smaller
-module.
+Each seed yields a module: most of them with some of the features of `hlotool.testing`, some of random
+operations on constants and parameters, and some of arbitrary opcodes. With files, which contain HLO
+or, like the files of the corpus, JSON lines, the modules come from the files. The module must be
+valid, and its printed text must parse back to the same module. The optimizer must keep the module
+valid after each pass, preserve its results and effects bit for bit, and find nothing to do in a
+second run. A share of the modules also goes through random passes, plans, loops, the differ and
+patches, hashes, and builder code. Modules of arbitrary opcodes are mostly invalid; they must not
+cause an exception. Every fault is printed with the command that reproduces it, and with a smaller
+module. With `--check xla` and HLOTOOL_XLA_PYTHON, XLA also parses and runs the modules before and
+after optimization, and the results are compared up to rounding.
 """
 
 from __future__ import annotations
@@ -21,8 +25,10 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from multiprocessing import get_context
+from pathlib import Path
 from random import Random
 from types import FrameType
 from typing import Any
@@ -31,9 +37,12 @@ import numpy as np
 from checks.building import check_rebuilt
 from checks.common import Mismatch
 from edit_modules import edit_module, renamed, reordered, shuffled
+from executors import loop_disagreement, small_blocks
 from fuzz_differ import faults, self_faults, swapped_faults
-from fuzz_plans import small_blocks
 from patching import patch_faults
+from random_texts import random_text
+from sources import operations, texts_of
+from xla_oracle import Xla, XlaError
 
 import hlotool
 from hlotool.differ.canonical import canonical_text, hashes
@@ -62,28 +71,45 @@ _CHUNK = 50
 # ---- modules ----------------------------------------------------------------------------------------------------------
 
 
+KINDS = {"module": 5, "operations": 3, "text": 2}
+"""The kinds of modules with their weights: `text` modules have arbitrary opcodes."""
+FILES: list[str] = []
+TEXTS: list[str] = []
+"""The modules from files, if files are given."""
+
+
 @dataclass(frozen=True)
 class Setup:
-    """The arguments of `random_module` for a seed."""
+    """The kind of the module for a seed, and the arguments of `random_module`."""
 
     seed: int
     size: int
     types: tuple[str, ...]
     features: tuple[str, ...]
+    kind: str = "module"
 
     def module(self) -> Module:
+        if self.kind == "file":
+            return hlotool.parse(TEXTS[self.seed % len(TEXTS)])
+        if self.kind == "operations":
+            return hlotool.parse(operations(Random(f"operations {self.seed}")))
+        if self.kind == "text":
+            return hlotool.parse(random_text(self.seed, instructions=2 * self.size))
         return random_module(self.seed, size=self.size, types=self.types, features=self.features)
 
 
 _SHARES = {"chains": 0.6, "effects": 0.15}
 """The features whose probability differs from the default, with their probabilities."""
+_FOR_INVALID = frozenset({"opt", "passes", "plan"})
+"""The checks that also apply to invalid modules."""
 
 
 def setup_of(seed: int) -> Setup:
     random = Random(f"setup {seed}")
     types = TYPES if random.random() < 0.4 else tuple(random.sample(ALL_TYPES, random.choice((1, 1, 2, 3, 5, 8))))
     features = [name for name in FEATURES if random.random() < _SHARES.get(name, 0.3)]
-    return Setup(seed, random.choice((2, 4, 6, 8, 10, 14)), types, tuple(features))
+    kind = "file" if TEXTS else random.choices(list(KINDS), list(KINDS.values()))[0]
+    return Setup(seed, random.choice((2, 4, 6, 8, 10, 14)), types, tuple(features), kind)
 
 
 def errors_of(module: Module) -> list[Any]:
@@ -112,7 +138,7 @@ def run(module: Module, arguments: Sequence[Any], executor: str) -> Run:
         return operand
 
     calls = {"test.effect": effect, "test.same": lambda operand: operand}
-    options = RunOptions(max_iterations=10_000, timeout_seconds=SECONDS / 3, custom_calls=calls, queues=queues)
+    options = RunOptions(elided_fill="iota", max_iterations=10_000, timeout_seconds=SECONDS / 3, custom_calls=calls, queues=queues)
     try:
         result = hlotool.evaluate(module, arguments, executor=executor, options=options)
     except EvaluationError as error:
@@ -135,7 +161,13 @@ def difference(expected: Run, actual: Run) -> str | None:
 
 
 def inputs_of(module: Module, seed: int) -> list[tuple[Any, ...]]:
-    return [random_arguments(module, seed), special_arguments(module, seed)]
+    try:
+        return [random_arguments(module, seed), special_arguments(module, seed)]
+    except (HlotoolError, KeyError, ValueError, MemoryError):
+        # Parameters of invalid modules may have shapes that no array can have.
+        if errors_of(module):
+            return []
+        raise
 
 
 def changed_results(before: Module, after: Module, seed: int) -> str | None:
@@ -199,9 +231,9 @@ def _optimized(module: Module, passes: str | None, random: Random) -> Iterator[s
     wrong: list[str] = []
 
     def verified(ran: PassRun, context: Any) -> None:
-        if ran.rewrites and not wrong:
+        if ran.rewrites and not wrong and not known:
             context.rewriter.finish()
-            wrong.extend(f"is not valid after {ran.name}: {d}" for d in errors_of(context.module) if d.code not in known)
+            wrong.extend(f"is not valid after {ran.name}: {d}" for d in errors_of(context.module))
 
     before, what = hlotool.to_text(module), f"by {passes}" if passes else "by default"
     after = hlotool.optimize(module, passes, observer=verified)
@@ -212,6 +244,10 @@ def _optimized(module: Module, passes: str | None, random: Random) -> Iterator[s
         yield f"{what}, the original module was changed"
     if hlotool.to_text(hlotool.parse(text)) != text:
         yield f"{what}, the result does not parse back to the same module"
+    if known:
+        # Once an invalid instruction has been removed as dead code, more rules may apply to its
+        # neighbors.
+        return
     # Rules that undo each other are stopped, and then a second run may change the module.
     is_stopped = any("stopped" in remark for remark in after.report.remarks)
     if not is_stopped and hlotool.to_text(hlotool.optimize(after, passes)) != text:
@@ -247,6 +283,15 @@ def _planned(module: Module, arguments: Sequence[Any], expected: Run) -> str | N
         both = expected.message and actual.message
         return None if both else f"{actual.message or 'no error'!r}, not {expected.message or 'no error'!r}"
     return difference(expected, actual)
+
+
+@_check(0.15)
+def _loop(module: Module, random: Random) -> Iterator[str]:
+    """Checks plans of the module in a loop."""
+    with small_blocks():
+        found = loop_disagreement(hlotool.to_text(module))
+    if found:
+        yield f"in a loop: {found}"
 
 
 @_check(0.08)
@@ -291,6 +336,43 @@ def _python(module: Module, random: Random) -> Iterator[str]:
         yield str(error)
 
 
+@cache
+def _xla_process() -> Xla:
+    return Xla()
+
+
+@_check(0)
+def _xla(module: Module, random: Random) -> Iterator[str]:
+    """Compares XLA's results before and after optimization, if XLA can run the original module."""
+    xla, text = _xla_process(), hlotool.to_text(hlotool.optimize(module))
+    arguments = list(leaves(random_arguments(module, 0)))
+    try:
+        expected = xla.run(hlotool.to_text(module), arguments)
+    except XlaError:
+        return
+    try:
+        actual = xla.run(text, arguments)
+    except XlaError as error:
+        # XLA also rejects lines of its own printed text, which may place computations after their
+        # callers.
+        if any(line.strip() in text for line in str(error).splitlines() if " = " in line):
+            yield f"XLA no longer runs the module: {error}"
+        return
+    for k, (a, b) in enumerate(zip(expected, actual, strict=True)):
+        if not _is_close(np.asarray(a), np.asarray(b)):
+            yield f"XLA's result {k} differs: {a!r} before and {b!r} after"
+
+
+@np.errstate(all="ignore")
+def _is_close(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind in "biu" or "int" in a.dtype.name:
+        return bool((a == b).all())
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    return bool(np.allclose(a.astype(wide), b.astype(wide), rtol=1e-3, atol=1e-5, equal_nan=True))
+
+
 # ---- judging ----------------------------------------------------------------------------------------------------------
 
 
@@ -319,7 +401,7 @@ def judged(name: str, module: Module, seed: int) -> str | None:
 def checks_of(seed: int, only: Sequence[str]) -> list[str]:
     random = Random(f"checks {seed}")
     drawn = [name for name, (share, _) in CHECKS.items() if random.random() < share]
-    return [*only] or drawn
+    return [name for name in only or drawn if name in _FOR_INVALID or setup_of(seed).kind != "text"]
 
 
 def smaller(name: str, setup: Setup, found: str) -> Module:
@@ -331,7 +413,7 @@ def smaller(name: str, setup: Setup, found: str) -> Module:
 
     best = setup
     for size in range(1, setup.size):
-        shorter = Setup(setup.seed, size, setup.types, setup.features)
+        shorter = replace(setup, size=size)
         if is_same(shorter.module()):
             best = shorter
             break
@@ -437,17 +519,21 @@ def examine(seeds: range, only: Sequence[str], reduces: bool) -> tuple[Counter[s
 
 
 def command(seed: int, name: str = "") -> str:
-    return f"python {os.path.relpath(__file__)} --seed {seed} --count 1" + (f" --check {name}" if name else "")
+    return " ".join(["python", os.path.relpath(__file__), f"--seed {seed} --count 1", *([f"--check {name}"] if name else []), *FILES])
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=200, help="modules")
+    parser.add_argument("files", nargs="*", help="HLO files, or files of JSON lines with a `text` field")
+    parser.add_argument("--count", type=int, help="modules; default: 200, or all of the files")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first module; the others follow")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--check", action="append", default=[], choices=sorted(CHECKS), help="run only this check, on every module; repeatable")
     parser.add_argument("--whole", action="store_true", help="print faulty modules without making them smaller")
     options = parser.parse_args()
+    FILES.extend(options.files)
+    TEXTS.extend(text for file in FILES for text in texts_of(Path(file)))
+    options.count = options.count or len(TEXTS) or 200
     start = time.perf_counter()
     counts: Counter[str] = Counter()
     slowest = (0.0, 0)

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 from every_value import instances_of_every_value
-from instances import FAMILIES, Instance, module_of
+from instances import FAMILIES, Instance, module_of, random_instance
 from op_agreement import first_disagreement
-from random_ops import random_instance
+from xla_limits import is_comparable
 from xla_oracle import Xla, XlaError
 
 import hlotool
@@ -49,15 +49,7 @@ class Verdict:
     @property
     def signature(self) -> tuple[str, ...]:
         """The properties that are equal in findings that count as one."""
-        types = sorted({shape.partition("[")[0] for shape in self.instance.shapes})
-        return (
-            self.kind,
-            self.instance.label,
-            *types,
-            "to",
-            self.instance.result.partition("[")[0],
-            self.reason.partition(":")[0] if self.kind != "differs" else "",
-        )
+        return self.kind, self.instance.label, *self.instance.types, self.reason.partition(":")[0] if self.kind != "differs" else ""
 
 
 def our_leaves(instances: Sequence[Instance]) -> list[Any]:
@@ -133,7 +125,7 @@ def smaller(verdict: Verdict, xla: Xla | None, seed: int) -> Verdict:
     best = verdict
     for most in SMALLER:
         random = Random(seed)
-        drawn = [random_instance(random, [verdict.instance.family], most) for _ in range(400)]
+        drawn = [x for x in (random_instance(random, [verdict.instance.family], most) for _ in range(400)) if xla is None or is_comparable(x)]
         alike = [x for x in drawn if x.label == verdict.instance.label and Verdict(x, verdict.kind).signature[:2] == verdict.signature[:2]]
         same_types = [x for x in alike if Verdict(x, verdict.kind).signature[2:-1] == verdict.signature[2:-1]]
         found = [v for k in range(0, len(same_types), BATCH) for v in judged(same_types[k : k + BATCH], xla) if v.signature == verdict.signature]
@@ -151,10 +143,11 @@ def show(verdict: Verdict) -> None:
         print(f"  p{number} = {np.array2string(array, threshold=60, max_line_width=150)}")
 
 
-def batches(count: int, seed: int, only: Sequence[str]) -> Iterator[list[Instance]]:
+def batches(count: int, seed: int, only: Sequence[str], *, with_xla: bool) -> Iterator[list[Instance]]:
     random = Random(seed)
     for first in range(0, count, BATCH):
-        yield [random_instance(random, only) for _ in range(min(BATCH, count - first))]
+        drawn = [random_instance(random, only) for _ in range(min(BATCH, count - first))]
+        yield [x for x in drawn if is_comparable(x)] if with_xla else drawn
 
 
 def every_value() -> Iterator[list[Instance]]:
@@ -182,7 +175,7 @@ def main() -> int:
     findings: dict[tuple[str, ...], Verdict] = {}
     numbers: Counter[tuple[str, ...]] = Counter()
     with nullcontext() if options.without_xla else Xla() as xla:
-        for batch in every_value() if options.every_value else batches(options.count, options.seed, options.only):
+        for batch in every_value() if options.every_value else batches(options.count, options.seed, options.only, with_xla=not options.without_xla):
             for verdict in judged(batch, xla):
                 counts.setdefault(verdict.instance.family, Counter())[verdict.kind] += 1
                 if verdict.kind != "agrees":

@@ -68,7 +68,8 @@ def rotated(shapes: Sequence[Shape]) -> list[str]:
 
 
 def ones(name: str, shape: Shape) -> str:
-    number = "true" if shape.element_type == "pred" else "(1, 0)" if shape.element_type in ("c64", "c128") else "1"
+    numbers = {"pred": "true", "c64": "(1, 0)", "c128": "(1, 0)", "s1": "-1"}
+    number = numbers.get(shape.element_type, "1")
     return f"  {name}z = {shape.element_type}[] constant({number}) {name} = {shape.text} broadcast({name}z), dimensions={{}}\n"
 
 

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from random import Random
 
 from hypothesis import strategies as st
-from instances import Instance
-from random_ops import random_instance
+from instances import Instance, random_instance
 from random_texts import Style, random_text
 
 __all__ = ["RANDOM", "SEEDS", "instances", "modules", "shortest_first"]

@@ -1,27 +1,16 @@
-"""Compares plans with the reference executor; not run by pytest.
+"""Comparisons of plans with the reference executor.
 
-Usage: `python tests/tools/fuzz_plans.py --count 20000 --seed 1 [FILE ...]`.
-
-Random operations and the modules in files run on random and on special numbers. Both executors must
-give the same bits, or both must fail. Each module runs once with the default sizes of plans, and
-once with blocks of a few elements, so that small arrays take the code paths of large ones. Valid
-modules also run in a loop.
+Both executors must give the same bits, or both must fail.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fuzz_optimizer import operations, texts_of
 from looped import compiled_loops, looped
-from random_texts import random_text
 
 import hlotool
 from hlotool.errors import EvaluationError, HlotoolError
@@ -31,7 +20,8 @@ from hlotool.interp.plan import blocks, fusing, lowering
 from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
 from hlotool.optimizer.checking import same_bits, special_arguments
-from hlotool.testing import random_module
+
+__all__ = ["LIMITS", "disagreement", "loop_disagreement", "outcome", "small_blocks"]
 
 INPUTS = 2
 LIMITS = RunOptions(elided_fill="iota", max_iterations=100_000)
@@ -105,35 +95,3 @@ def loop_disagreement(text: str) -> str | None:
         return None
     with compiled_loops(with_numba=False):
         return disagreement(str(loop), inputs=1)
-
-
-def texts(count: int, seed: int, files: list[Path]) -> Iterator[str]:
-    yield from operations(count, seed)
-    for number in range(count):
-        yield str(random_module(seed * 1_000_000 + number))
-        yield random_text(seed * 1_000_000 + number, instructions=20)
-    for path in files:
-        yield from texts_of(path)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1000, help="number of random modules of each kind")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("files", nargs="*", type=Path)
-    options = parser.parse_args()
-    outcomes: Counter[str] = Counter()
-    for text in texts(options.count, options.seed, options.files):
-        found = disagreement(text)
-        if found is None:
-            with small_blocks():
-                found = disagreement(text) or loop_disagreement(text)
-        outcomes["agree" if found is None else "differ"] += 1
-        if found is not None:
-            print(text, found, sep="\n", flush=True)
-    print(dict(outcomes))
-    return int(bool(outcomes["differ"]))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -31,7 +31,6 @@ from edit_notation import described, edit_text, mirrored
 import hlotool
 from checks.common import Mismatch, same
 from hlotool.differ.canonical import hashes
-from hlotool.errors import HlotoolError
 from hlotool.ir.model import Module
 
 __all__ = ["difference_of_edit", "edited", "patch_of_edit", "patched_after_edits"]
@@ -132,38 +131,40 @@ def _kinds(lines: list[str]) -> list[str]:
 def patched_after_edits(path: Path, case: Case) -> None:
     """Checks the patch of an edit, and its application to the module after other edits."""
     left, right, target = _patched_modules(path, case)
-    same(case.output or "", patch_of_edit(path, case), "the patch and its effect")
-    patch = hlotool.diff(left, right).to_patch()
+    patch = hlotool.diff(left, right).to_patch("left", "right")
+    result, effect = _applied(target, patch)
+    same(case.output or "", _shown(patch, effect), "the patch and its effect")
     undone = hlotool.apply_patch(right, patch, reverse=True)
     for found, wanted in ((hlotool.apply_patch(left, patch), right), (undone, left)):
-        if hlotool.diff(found, wanted) or hashes(found).module != hashes(wanted).module:
+        if hlotool.diff(found, wanted):
             raise Mismatch(f"the patched module is not the expected one:\n{found}")
     other, _ = _renamed(target, Random(case.first_line))
-    expected = "refused" if "// by names\n" in case.text else _hash_of_result(target, patch)
-    result = _hash_of_result(other, patch)
-    if result != expected:
-        raise Mismatch(f"the result for the renamed module has the hash {result}, wanted {expected}")
-
-
-def _hash_of_result(module: Module, patch: str) -> str:
-    """Returns the hash of a patched module, or `refused` if the patch does not apply."""
-    try:
-        return hashes(hlotool.apply_patch(module, patch)).module
-    except hlotool.PatchError:
-        return "refused"
+    found, _ = _applied(other, patch)
+    expected = None if "// by names\n" in case.text else result
+    hashed = [module and hashes(module).module for module in (found, expected)]
+    if hashed[0] != hashed[1]:
+        raise Mismatch(f"the result for the renamed module has the hash {hashed[0]}, wanted {hashed[1]}")
 
 
 def patch_of_edit(path: Path, case: Case) -> str:
     """Returns the patch of an edit and its effect on the target, for `--update`."""
     left, right, target = _patched_modules(path, case)
     patch = hlotool.diff(left, right).to_patch("left", "right")
-    hunks, _, references = patch.partition("@@ references @@\n")
-    lines = [*hunks.split("\n")[2:-1], f"@@ references {sha256(references.encode()).hexdigest()[:8]} @@", "// effect"]
+    return _shown(patch, _applied(target, patch)[1])
+
+
+def _applied(target: Module, patch: str) -> tuple[Module | None, list[str]]:
+    """Returns the patched module, or None, and lines with the effect of the patch."""
     try:
         result = hlotool.apply_patch(target, patch, filename="edit.patch")
-    except HlotoolError as error:
-        return "\n".join([*lines, str(error), ""])
-    return "\n".join([*lines, *described(hlotool.diff(target, result).to_dict()), ""])
+    except hlotool.PatchError as error:
+        return None, str(error).split("\n")
+    return result, described(hlotool.diff(target, result).to_dict())
+
+
+def _shown(patch: str, effect: list[str]) -> str:
+    hunks, _, references = patch.partition("@@ references @@\n")
+    return "\n".join([*hunks.split("\n")[2:-1], f"@@ references {sha256(references.encode()).hexdigest()[:8]} @@", "// effect", *effect, ""])
 
 
 def _patched_modules(path: Path, case: Case) -> tuple[Module, Module, Module]:

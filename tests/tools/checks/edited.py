@@ -6,7 +6,8 @@ modules with the same name are pairs, unless the output says otherwise.
 
 The difference must be the same if the instructions of the right module are renamed and in another
 order, and mirrored in the reverse direction. After `// ambiguous`, another explanation with the
-same kinds of changes is as good.
+same kinds of changes is as good. The patch must give the right module, except after `// damaged`: the
+table of stack frames is damaged, and patches contain only valid frames.
 
 In `tests/patches/edits`, the first part names the file with the module: `// base: chain.hlo`.
 Edits after `// on` are made in the module to which the patch is applied. The output is the patch,
@@ -58,6 +59,8 @@ def edited(path: Path, case: Case) -> None:
     found = _with_names(hlotool.diff(left, other).to_dict(), back)
     found["categories"] = sorted({*found["categories"]} - {"names"} | ({*document["categories"]} & {"names"}))
     _agree(described(document), described(found), "after renaming", is_ambiguous=is_ambiguous)
+    if "// damaged\n" not in case.text and delta and hlotool.diff(hlotool.apply_patch(left, delta.to_patch()), right):
+        raise Mismatch("the patch does not give the right module")
     for name in document["categories"]:
         rest = hlotool.diff(left, right, ignore=[name])
         if [*rest.categories] != [other for other in document["categories"] if other != name]:
@@ -80,7 +83,12 @@ def _base(path: Path) -> str:
 
 def _modules(path: Path, case: Case) -> tuple[Module, Module]:
     base = _base(path)
-    return hlotool.parse(base), hlotool.parse(base if case.text == base else edit_text(base, _edit(case.text)))
+    return _parsed(base), hlotool.parse(base if case.text == base else edit_text(base, _edit(case.text)))
+
+
+@lru_cache(maxsize=1)
+def _parsed(text: str) -> Module:
+    return hlotool.parse(text)
 
 
 def _edit(text: str) -> list[str]:
@@ -178,7 +186,7 @@ def _patched_modules(path: Path, case: Case) -> tuple[Module, Module, Module]:
     base = _module_text(_DIFFERENCES / name[1])
     first, _, second = case.text.partition(_ON)
     edited, target = (edit_text(base, _edit(part)) for part in (first, second))
-    return hlotool.parse(base), hlotool.parse(edited), hlotool.parse(target)
+    return _parsed(base), hlotool.parse(edited), hlotool.parse(target)
 
 
 @lru_cache(maxsize=1)

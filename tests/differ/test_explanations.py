@@ -23,17 +23,16 @@ import hlotool
 from hlotool.testing import random_module
 
 HERE = Path(__file__).parent
-SMALL = [read_cases(path)[0].text for path in sorted(HERE.glob("edits/*.hlo"))]
 COSTS = HERE / "costs.txt"
 
 
 def module_of(kind: str, random: Random) -> hlotool.Module:
-    """Returns a module: one of those that `edits` contains, or one from a generator."""
-    if kind == "small":
-        return hlotool.parse(random.choice(SMALL))
+    """Returns a module from a generator, or the one in a file of `edits`."""
     if kind == "random":
         return random_module(random.randrange(1 << 30), size=random.randint(5, 40))
-    return hlotool.parse(repetitive_module(random, random.randint(2, 8)))
+    if kind == "repetitive":
+        return hlotool.parse(repetitive_module(random, random.randint(2, 8)))
+    return hlotool.parse(read_cases(HERE / "edits" / f"{kind}.hlo")[0].text)
 
 
 def modules_of(kind: str, seed: int) -> tuple[hlotool.Module, hlotool.Module]:

@@ -65,6 +65,8 @@ def edited(path: Path, case: Case) -> None:
         rest = hlotool.diff(left, right, ignore=[name])
         if [*rest.categories] != [other for other in document["categories"] if other != name]:
             raise Mismatch(f"if '{name}' is ignored, the categories are {rest.categories}")
+        if any(change["kind"] == name for row in rest.to_dict()["changed"] for change in row["changes"]):
+            raise Mismatch(f"'{name}' is ignored, but reported")
 
 
 def difference_of_edit(path: Path, case: Case) -> str:

@@ -13,7 +13,7 @@ c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 __all__ = ["described", "edit_text", "mirrored"]
@@ -89,7 +89,8 @@ def described(document: Document) -> list[str]:
             if left != right:
                 lines.append(f"= {row['left']}/{left} is {row['right']}/{right}")
     for row in document["changed"]:
-        lines.append(f"~ {'/'.join(row['left'])}: {'; '.join(map(_change, sorted(row['changes'], key=lambda change: (change['kind'], change.get('key', '')))))}")
+        changes = sorted(row["changes"], key=lambda change: (change["kind"], change.get("key", "")))
+        lines.append(f"~ {'/'.join(row['left'])}: {'; '.join(map(_change, changes))}")
     lines += [f"- {'/'.join(names)}" for names in document["deleted"]]
     lines += [f"+ {'/'.join(names)}" for names in document["inserted"]]
     lines += [f"~ module: {_change(change)}" for change in document["module"]]

@@ -20,6 +20,7 @@ from checks.building import code_text, rebuilt, written
 from checks.calls import call_text, called
 from checks.common import Mismatch
 from checks.comparison import compared, difference_text
+from checks.edited import difference_of_edit, edited, patch_of_edit, patched_after_edits
 from checks.evaluation import evaluated, evaluated_on_devices
 from checks.formatting import formatted_or_none, formatted_well
 from checks.optimization import optimized, optimized_text
@@ -157,7 +158,9 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "verify": verified,
     "optimizer": optimized,
     "differ": compared,
+    "differ/edits": edited,
     "patches": patched,
+    "patches/edits": patched_after_edits,
     "server": answered,
     "server/sessions": conversed,
     "graph": pictured,
@@ -177,7 +180,9 @@ OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
     "text/legacy": lambda path, case: modern_print(case),
     "optimizer": optimized_text,
     "differ": difference_text,
+    "differ/edits": difference_of_edit,
     "patches": patch_text,
+    "patches/edits": patch_of_edit,
     "server": answer_text,
     "graph": picture_text,
 }

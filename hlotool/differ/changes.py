@@ -72,7 +72,7 @@ class Changes:
 
     @staticmethod
     def _of_shape(kind: str, x: Instruction, y: Instruction) -> Change:
-        if kind == "element_type" and x.shape.is_array and y.shape.is_array:
+        if kind == "element_type" and x.shape.is_array:
             return {"kind": kind, "old": x.shape.element_type, "new": y.shape.element_type}
         if kind == "layout":
             return {"kind": kind, "old": x.shape.text, "new": y.shape.text}

@@ -76,7 +76,7 @@ class Delta:
             if start < 0 or partner[start] not in graph.callers[self.pairs.computations[a]]:
                 continue
             for node in graph.members[a]:
-                if partner[node] < 0 or graph.contents[node] == graph.contents[partner[node]]:
+                if partner[node] < 0:
                     continue
                 reported = {(change["kind"], change.get("key")) for change in self.changed.get(start, ())}
                 changes = explained.of_pair(node, partner[node])

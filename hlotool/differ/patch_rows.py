@@ -55,7 +55,8 @@ class PatchRows:
     def _pair(self) -> None:
         graph, partner = self.graph, self.delta.pairs.partner
         for a, b in self.delta.computations:
-            if self.is_shown(a) and self.is_shown(b):
+            # A computation that becomes the entry is removed and added again, with another first line.
+            if self.is_shown(a) and self.is_shown(b) and (a in graph.entries) == (b in graph.entries):
                 self.computations[b] = a
                 self.kept.update((node, partner[node]) for node in graph.members[b] if partner[node] in graph.members[a])
 

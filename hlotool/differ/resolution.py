@@ -299,8 +299,7 @@ def _metadata_in(line: str) -> str:
 def _operands(line: str) -> Iterable[str]:
     """Yields the names of the operands in a line, in order."""
     definition = definition_of(line)
-    if definition is None:
-        return
+    assert definition is not None
     end = line.find("control-predecessors={")
     for name in names_in(line, definition.end):
         if name.kind == "instruction" and (end < 0 or name.start < end):

@@ -34,3 +34,15 @@ def test_there_is_no_shorter_alignment(can_replace: Callable[[str, str], bool]) 
         assert all(first[a] == second[b] or can_replace(first[a], second[b]) for a, b in pairs)
         edits = len(first) + len(second) - 2 * len(pairs) + sum(first[a] != second[b] for a, b in pairs)
         assert edits == fewest_edits(first, second, can_replace)
+
+
+@pytest.mark.parametrize(("count", "aligned"), [(31, 31), (32, 32), (33, 1)])
+def test_sequences_with_many_differences_are_not_aligned(count: int, aligned: int) -> None:
+    """Checks sequences in which every second item is replaced, which takes two edits."""
+    pairs = align_sequences("ax" * count, "bx" * count, lambda a, b: False)
+    assert pairs == [(k, k) for k in range(1, 2 * count, 2)][-aligned:]
+
+
+@pytest.mark.parametrize(("more", "pairs"), [(64, [(0, 1)]), (65, [])])
+def test_sequences_of_different_lengths_are_not_aligned(more: int, pairs: list[tuple[int, int]]) -> None:
+    assert align_sequences("x", "cx" + "d" * (more - 1), lambda a, b: False) == pairs

@@ -43,6 +43,8 @@ def shuffled(module: Module, seed: int) -> Module:
 
 @pytest.mark.parametrize(("old", "new"), [pair for pair in SAME if pair[0] in TEXT])
 def test_spelling_does_not_matter(old: str, new: str) -> None:
+    uncalled = (ROOT / "tests" / "differ" / "edits" / "last.hlo").read_text().partition("// output")[0]
+    assert hashes(hlotool.parse(uncalled)).module == "hlo1:018aaa4c76508ee566a749adbe829416"
     assert hashes(hlotool.parse(TEXT)).module == hashes(hlotool.parse(TEXT.replace(old, new))).module
 
 
@@ -127,6 +129,8 @@ def test_hashes_are_stable() -> None:
     If the canonical form changes, the hashes require a new version.
     """
     assert hashes(hlotool.parse((ROOT / "samples" / "max_pool.hlo").read_text())).module == "hlo1:c5fdf27d2370aa2e4fbb2984f0addaad"
+    uncalled = (ROOT / "tests" / "differ" / "edits" / "last.hlo").read_text().partition("// output")[0]
+    assert hashes(hlotool.parse(uncalled)).module == "hlo1:018aaa4c76508ee566a749adbe829416"
     assert hashes(hlotool.parse(TEXT)).module == "hlo1:038fac4871d6bb39a3be9d1e2c92f342"
 
 

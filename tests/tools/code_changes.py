@@ -33,6 +33,7 @@ TARGETS: dict[str, str] = {
     "hlotool.interp.engine.ownership": "lines",
     "hlotool.opdefs.traits": "lines",
     "hlotool.optimizer": "lines",
+    "hlotool.differ": "lines",
     "hlotool.opdefs.algebra": "lines",
     "hlotool.opdefs": "checks",
     "hlotool.verifier.rules": "checks",

@@ -3,10 +3,10 @@
 Usage: `python tests/tools/mutate.py analysis ir.equal`, or without names for everything;
 `--sample 100 --seed 7` tries a random sample.
 
-In `analysis`, `ir`, `shapes` and the bound programs of the interpreter, the parts are statements,
-conditions, operands of `and` and `or`, elements of tuples, sets and dictionaries, and results. In
-op definitions and rules of the verifier, the parts are checks. The name `traits` stands for the
-facts in the op table. Unnoticed mutations are printed as `module:line: deleted part`, unless
+In `analysis`, `ir`, `shapes`, `differ` and the bound programs of the interpreter, the parts are
+statements, conditions, operands of `and` and `or`, elements of tuples, sets and dictionaries, and
+results. In op definitions and rules of the verifier, the parts are checks. The name `traits` stands
+for the facts in the op table. Unnoticed mutations are printed as `module:line: deleted part`, unless
 `equivalent_mutations.txt` lists them with a reason.
 
 A first run of the tests records which tests reach which lines. Each mutation then runs in a
@@ -57,6 +57,8 @@ TESTS = (
     "tests/analysis",
     "tests/ir",
     "tests/shapes",
+    "tests/differ",
+    "tests/patches",
     "tests/cli",
     "tests/test_*.py",
     "hlotool",

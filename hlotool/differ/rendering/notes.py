@@ -107,9 +107,17 @@ class Notes:
         yield f"{change['key']}: {arrow(change['old'], change['new'])}"
 
     def _called(self, left: int, change: Change) -> Iterator[str]:
-        graph, name = self._graph, change["key"]
-        texts = [name_list([graph.computations[c].name for c in graph.calls.get(node, {}).get(name, ())]) for node in (left, self._partner[left])]
+        name = change["key"]
+        texts = [name_list([self._graph.computations[c].name for c in self._callees(node, name)]) for node in (left, self._partner[left])]
         yield f"{name}: another computation, {arrow(*texts)}"
+
+    def _callees(self, node: int, name: str) -> Iterator[int]:
+        """Yields the callees in an attribute of a node, or of the operation that an async-start wraps."""
+        graph = self._graph
+        calls = graph.calls.get(node, {})
+        wrapped = [member for wrappers in calls.values() for wrapper in wrappers for member in graph.members[wrapper]]
+        for x in (node,) if name in calls else wrapped:
+            yield from graph.calls.get(x, {}).get(name, ())
 
     def _constants(self, left: int, change: Change) -> Iterator[str]:
         nodes = self._graph.nodes

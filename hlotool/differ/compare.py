@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from hlotool.collection import no_garbage_collection
 from hlotool.differ.categories import check_categories
@@ -36,16 +35,20 @@ def diff(left: Module, right: Module, *, ignore: Iterable[str] = ()) -> Delta:
 
 def _pairs(graph: Graph) -> Pairs:
     """Returns the pairs of a graph; exchanging the two modules does not change them."""
-    split = graph.split
-    if _order(graph, range(split)) <= _order(graph, range(split, len(graph.nodes))):
-        return match(graph)
-    return match(graph.reversed()).reversed(graph)
+    return match(graph.reversed()).reversed(graph) if _is_reversed(graph) else match(graph)
 
 
-def _order(graph: Graph, nodes: range) -> tuple[Any, ...]:
-    """Returns a sort key that decides which module is matched against the other.
+def _is_reversed(graph: Graph) -> bool:
+    """Returns whether the right module is matched against the left one.
 
-    It orders modules by size, then by the first instruction that differs.
+    This is decided by the sizes of the modules, then by the first instruction that differs.
     """
-    instructions = [graph.nodes[node] for node in nodes]
-    return len(nodes), [(x.name, x.op.name, x.shape.text, x.metadata_text or "") for x in instructions]
+    left, right = graph.nodes[: graph.split], graph.nodes[graph.split :]
+    if len(left) != len(right):
+        return len(left) > len(right)
+    for x, y in zip(left, right, strict=True):
+        if x.name != y.name or x.op is not y.op or x.shape is not y.shape or x.metadata_text != y.metadata_text:
+            first, second = ((z.name, z.op.name, z.shape.text, z.metadata_text or "") for z in (x, y))
+            if first != second:
+                return first > second
+    return False

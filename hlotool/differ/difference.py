@@ -38,10 +38,11 @@ class ModuleDifference:
         self.changed: dict[int, list[Change]] = {}
         rescheduled = explained.rescheduled()
         for node, other in enumerate(pairs.partner):
-            if other < 0:
-                if self._is_listed(node):
-                    (self.deleted if node < graph.split else self.inserted).append(node)
-            elif node < graph.split and self._is_listed(node) and self._is_listed(other):
+            if other < 0 and self._is_listed(node):
+                (self.deleted if node < graph.split else self.inserted).append(node)
+        for node in sorted(rescheduled.union(explained.costs.suspects(graph.contents))):
+            other = pairs.partner[node]
+            if self._is_listed(node) and self._is_listed(other):
                 changes = explained.of_pair(node, other)
                 if node in rescheduled:
                     changes.append({"kind": "schedule"})

@@ -6,7 +6,7 @@ equal instructions, nothing else distinguishes one part from another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from hlotool.differ.matching.node_graph import Graph
@@ -24,7 +24,7 @@ _FEW_DIFFERENCES = 64
 _NEAR = 16
 _Item = TypeVar("_Item")
 # The structure of a node, its key and descriptions of its operands.
-_Token = tuple[Hashable, ...]
+_Token = tuple[int, ...]
 # A position that no path through the two sequences has reached.
 _NOWHERE = -2
 
@@ -84,19 +84,23 @@ def _tokens(graph: Graph, pairs: Pairs, sequence: Sequence[int]) -> list[_Token]
     outside the sequence is described by its key.
     """
     positions = {node: position for position, node in enumerate(sequence)}
-    keys, structures, partner = graph.keys, graph.structures, pairs.partner
-
-    def operand(position: int, node: int) -> tuple[str, int]:
-        source = graph.source(node)
-        other = partner[source]
-        if other >= 0:
-            return "pair", min(source, other)
-        if source not in positions:
-            return "key", keys[source]
-        distance = position - positions[source]
-        return ("distance", distance) if distance < _NEAR else ("structure", structures[source])
-
-    return [(structures[node], keys[node], *[operand(position, x) for x in graph.operands[node]]) for node, position in positions.items()]
+    keys, structures, partner, forwards = graph.keys, graph.structures, pairs.partner, graph.forwards
+    tokens = []
+    for node, position in positions.items():
+        # The four kinds of descriptions differ in the remainder.
+        token = [structures[node], keys[node]]
+        for operand in graph.operands[node]:
+            source = graph.source(operand) if forwards[operand] else operand
+            other = partner[source]
+            if other >= 0:
+                token.append(4 * min(source, other))
+            elif source not in positions:
+                token.append(4 * keys[source] + 1)
+            else:
+                distance = position - positions[source]
+                token.append(4 * distance + 2 if distance < _NEAR else 4 * structures[source] + 3)
+        tokens.append(tuple(token))
+    return tokens
 
 
 def align_sequences(first: Sequence[_Item], second: Sequence[_Item], can_replace: Callable[[_Item, _Item], bool]) -> list[tuple[int, int]]:

@@ -29,10 +29,16 @@ def classes_by_operands(graph: Graph, keys: Sequence[int], sections: Mapping[int
     calls, roots, commutes, home = graph.calls, graph.roots, graph.commutes, graph.home
     # Operands come before users in the text, and callees before callers.
     for node, operands in enumerate(graph.operands):
-        own: list[int] = [classes[operand] for operand in operands]
-        if commutes[node]:
-            own.sort()
-        key: Any = (keys[node], *own) if operands else (keys[node], -1 - sections.get(home[node], 0))
+        key: Any
+        if len(operands) == 1:
+            key = (keys[node], classes[operands[0]])
+        elif operands:
+            own: list[int] = [classes[operand] for operand in operands]
+            if commutes[node]:
+                own.sort()
+            key = (keys[node], *own)
+        else:
+            key = (keys[node], -1 - sections.get(home[node], 0))
         if node in calls:
             key = (key, tuple([(name, *[classes[roots[callee]] for callee in callees]) for name, callees in sorted(calls[node].items())]))
         classes[node] = numbers.setdefault(key, len(numbers))

@@ -71,9 +71,12 @@ def improve_computations(graph: Graph, pairs: Pairs) -> bool:
     any partners were exchanged.
     """
     for number in range(_MAX_ROUNDS):
+        wanted = _wanted(graph, pairs)
+        if not wanted:
+            return number > 0
         exchanges = _Exchanges(graph, pairs)
         # A list rather than a generator, so that all exchanges are tried even if one has been kept.
-        kept = [exchanges.keeps(a, b) for a, b in _wanted(graph, pairs)]
+        kept = [exchanges.keeps(a, b) for a, b in wanted]
         if not any(kept):
             return number > 0
     return True
@@ -87,7 +90,14 @@ def _wanted(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
     them, one in each, whose callees are partners. Computations whose partners have roots with
     another opcode get a vote for each other if their own roots have the same opcode.
     """
-    votes = Counter((graph.home[node], graph.home[other]) for node, other in enumerate(pairs.partner[: graph.split]) if other >= 0)
+    home, computations = graph.home, pairs.computations
+    votes = Counter(
+        [
+            (home[node], home[other])
+            for node, other in enumerate(pairs.partner[: graph.split])
+            if other >= 0 and computations.get(home[node]) != home[other]
+        ]
+    )
     costs = Costs(graph, pairs)
     for node, called in graph.calls.items():
         other = pairs.partner[node] if node < graph.split else -1

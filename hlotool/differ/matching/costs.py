@@ -5,7 +5,7 @@ The lower the cost, the easier an explanation is to read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import eq
 
 from hlotool.differ.matching.node_graph import Graph
@@ -57,10 +57,33 @@ class Costs:
         self.graph = graph
         self.pairs = pairs
 
+    def suspects(self, keys: Sequence[int]) -> list[int]:
+        """Returns the left nodes of the pairs that may have changed.
+
+        In all other pairs, the keys are equal, and the operands and the computations are pairs.
+        """
+        graph, computations = self.graph, self.pairs.computations
+        operands, home, calls, control = graph.operands, graph.home, graph.calls, graph.control
+        at = self.pairs.partner.__getitem__
+        return [
+            node
+            for node, other in enumerate(self.pairs.partner[: graph.split])
+            if other >= 0
+            and (
+                keys[node] != keys[other]
+                or tuple(map(at, operands[node])) != operands[other]
+                or computations.get(home[node]) != home[other]
+                or node in calls
+                or other in calls
+                or control[node]
+                or control[other]
+            )
+        ]
+
     def total(self) -> float:
         """Returns the cost of the whole explanation."""
         graph, partner = self.graph, self.pairs.partner
-        total = sum(self.of_pair(node, partner[node]) for node in range(graph.split) if partner[node] >= 0)
+        total = sum(self.of_pair(node, partner[node]) for node in self.suspects(graph.keys))
         return total + SINGLE * partner.count(-1) + self.of_roots(range(graph.computation_split))
 
     def of_nodes(self, nodes: Iterable[int], known: dict[int, float] | None = None) -> float:

@@ -29,7 +29,7 @@ def improve(graph: Graph, pairs: Pairs) -> None:
     """
     improver = _Improver(graph, pairs)
     improver.exchange_shared()
-    nodes: Iterable[int] = range(len(graph.nodes))
+    nodes = sorted(improver.costs.suspects(graph.keys) + [node for node, other in enumerate(pairs.partner) if other < 0])
     for _ in range(_MAX_ROUNDS):
         changed = [node for node in improver.costly(nodes) if improver.visit(node)]
         if not changed:

@@ -130,7 +130,8 @@ class Parts:
 
     def _attributes(self, x: Instruction) -> int:
         # An `id` is a safe key, since the modules keep their attributes alive.
-        quick = (id(x.op), id(x.attributes), id(x.shape), x.immediate if x.op.name == "parameter" else None)
+        depends_on_shape = x.op.derived or x.op.operand_defaults
+        quick = (id(x.op), id(x.attributes), id(x.shape) if depends_on_shape else 0, x.immediate if x.op.name == "parameter" else None)
         number = self._sets.get(quick)
         if number is None:
             number = self._sets[quick] = self._number(_freeze(_own_attributes(x)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
@@ -105,6 +106,8 @@ class _Matcher(PairSpreader):
             by_operands = self.classes_by_operands(keys)
             by_both = classes_by_users(graph, by_operands, self.sections)
             self.join_unique(by_both)
+            if self.is_finished():
+                return
             self.spread_again(by_both)
             self.join_in_order(by_both)
             if self.is_finished():
@@ -236,9 +239,8 @@ class _Matcher(PairSpreader):
 
     def conflicts(self, by_operands: Sequence[int], by_users: Sequence[int]) -> int:
         """Counts the nodes whose counterparts by operands and by users differ."""
-        first = {left[0]: right[0] for left, right in self.groups(by_operands) if len(left) == len(right) == 1}
-        second = ((left[0], right[0]) for left, right in self.groups(by_users) if len(left) == len(right) == 1)
-        return sum(first.get(left, right) != right for left, right in second)
+        first = dict(self.unique(by_operands))
+        return sum(first.get(left, right) != right for left, right in self.unique(by_users))
 
     def is_finished(self) -> bool:
         """Returns whether all nodes of one of the modules have partners."""
@@ -249,8 +251,8 @@ class _Matcher(PairSpreader):
         """Yields the unpaired nodes, left and right, of each class that occurs in both modules."""
         left: dict[int, list[int]] = {}
         right: dict[int, list[int]] = {}
-        split, partner = self.graph.split, self.partner
-        self.free = [node for node in self.free if partner[node] < 0]
+        split = self.graph.split
+        self.forget_paired()
         for node in self.free:
             (left if node < split else right).setdefault(classes[node], []).append(node)
         for key, nodes in left.items():
@@ -258,11 +260,25 @@ class _Matcher(PairSpreader):
             if others is not None:
                 yield nodes, others
 
+    def forget_paired(self) -> None:
+        partner = self.partner
+        self.free = [node for node in self.free if partner[node] < 0]
+
+    def unique(self, classes: Sequence[int]) -> list[tuple[int, int]]:
+        """Returns the nodes that are the only unpaired ones of their class in both modules."""
+        self.forget_paired()
+        split = bisect_left(self.free, self.graph.split)
+        left: dict[int, int] = {}
+        right: dict[int, int] = {}
+        for only, nodes in ((left, self.free[:split]), (right, self.free[split:])):
+            for node in nodes:
+                key = classes[node]
+                only[key] = _FREE if key in only else node
+        return [(node, right[key]) for key, node in left.items() if node >= 0 and right.get(key, _FREE) >= 0]
+
     def join_unique(self, classes: Sequence[int]) -> None:
-        """Pairs nodes that are the only unpaired ones of their class in both modules."""
-        for left, right in list(self.groups(classes)):
-            if len(left) == len(right) == 1:
-                self.join(left[0], right[0])
+        for left, right in self.unique(classes):
+            self.join(left, right)
 
     def join_in_order(self, classes: Sequence[int]) -> None:
         """Pairs indistinguishable nodes in order, and spreads from each pair before the next."""

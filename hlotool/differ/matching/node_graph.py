@@ -7,6 +7,7 @@ from copy import copy
 from typing import TypeVar
 
 from hlotool.differ.matching.instruction_parts import Parts, calls_of
+from hlotool.ir.attributes import NO_ATTRIBUTES
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import ANY_SIGNATURE, COMMUTATIVE
 
@@ -20,6 +21,10 @@ Item = TypeVar("Item")
 _MAX_CALLERS = 32
 
 
+# The lists with an entry for each node that does not mention other nodes.
+_PER_NODE = ("nodes", "commutes", "forwards", "is_parameter", "contents", "keys", "structures")
+
+
 def _rotate(items: list[Item], count: int) -> list[Item]:
     return items[count:] + items[:count]
 
@@ -30,7 +35,8 @@ class Graph:
     Nodes below `split` and computations below `computation_split` belong to the left module.
     `computations`, `members`, `roots` and `callers` have an entry for each computation; the other
     lists have an entry for each node. Each entry of `users` lists pairs of an operand position and
-    a user; the positions in commutative operations are -1.
+    a user; the positions in commutative operations are -1. `forwards` contains the nodes that may
+    have the value of another node.
     """
 
     def __init__(self, left: Module, right: Module) -> None:
@@ -44,6 +50,7 @@ class Graph:
         self.calls: dict[int, dict[str, tuple[int, ...]]] = {}
         self.commutes: list[bool] = []
         self.is_parameter: list[bool] = []
+        self.forwards: list[bool] = []
         self.members: list[range] = []
         self.roots: list[int] = []
         self.callers: list[list[int]] = []
@@ -75,7 +82,12 @@ class Graph:
         self.nodes += index
         self.users += [[] for _ in index]
         self.callers += [[] for _ in computations]
-        commutes_by_op = {op: COMMUTATIVE in op.traits and op.arity == 2 for op in {x.op for x in index}}
+        ops = [x.op for x in index]
+        commutes_by_op = {op: COMMUTATIVE in op.traits and op.arity == 2 for op in {*ops}}
+        forwards_by_op = {op: ANY_SIGNATURE in op.traits or op.name in ("parameter", "get-tuple-element") for op in commutes_by_op}
+        self.commutes += [commutes_by_op[op] for op in ops]
+        self.forwards += [forwards_by_op[op] for op in ops]
+        self.is_parameter += [op.name == "parameter" for op in ops]
         for computation, number in computations.items():
             instructions = computation.instructions
             start = index[instructions[0]] if instructions else len(self.nodes)
@@ -83,23 +95,36 @@ class Graph:
             self.roots.append(index[computation.root])
             self.home += [number] * len(instructions)
         self.computations += computations
-        users = self.users
-        for x, node in index.items():
+        self.control += [()] * len(index)
+        users, all_operands = self.users, self.operands
+        # Instructions share attributes, most of which refer to no computation or instruction.
+        plain: set[int] = {id(NO_ATTRIBUTES)}
+        for node, x in enumerate(index, first):
             operands = tuple([index[operand] for operand in x.operands])
-            commutes = commutes_by_op[x.op]
-            self.operands.append(operands)
-            self.commutes.append(commutes)
-            self.is_parameter.append(x.op.name == "parameter")
-            self.control.append(tuple([index[y] for y in x.control_predecessors if y in index]) if "control-predecessors" in x.attributes else ())
-            for position, operand in enumerate(operands):
-                users[operand].append((-1 if commutes else position, node))
-            if x.op.calls or x.attributes:
-                called = calls_of(x)
-                if called:
-                    self.calls[node] = {name: tuple([computations[c] for c in value if c in computations]) for name, value in called.items()}
-                    for numbers in self.calls[node].values():
-                        for callee in numbers:
-                            self.callers[callee].append(node)
+            all_operands.append(operands)
+            if len(operands) == 1:
+                users[operands[0]].append((0, node))
+            elif self.commutes[node]:
+                for operand in operands:
+                    users[operand].append((-1, node))
+            else:
+                for position, operand in enumerate(operands):
+                    users[operand].append((position, node))
+            if id(x.attributes) not in plain and not self._add_references(node, x, index, computations):
+                plain.add(id(x.attributes))
+
+    def _add_references(self, node: int, x: Instruction, index: Mapping[Instruction, int], computations: Mapping[Computation, int]) -> bool:
+        """Adds the references in an instruction's attributes; returns whether there are any."""
+        called = calls_of(x)
+        if called:
+            self.calls[node] = {name: tuple([computations[c] for c in value if c in computations]) for name, value in called.items()}
+            for numbers in self.calls[node].values():
+                for callee in numbers:
+                    self.callers[callee].append(node)
+        has_control = "control-predecessors" in x.attributes
+        if has_control:
+            self.control[node] = tuple([index[y] for y in x.control_predecessors if y in index])
+        return has_control or bool(called)
 
     def reversed(self) -> Graph:
         """Returns the same graph with the modules exchanged.
@@ -114,7 +139,7 @@ class Graph:
         calls = {moved[x]: {name: tuple([renumbered[c] for c in callees]) for name, callees in called.items()} for x, called in self.calls.items()}
         other = copy(self)
         other.__dict__.update(
-            {name: _rotate(getattr(self, name), split) for name in ("nodes", "commutes", "is_parameter", "contents", "keys", "structures")},
+            {name: _rotate(getattr(self, name), split) for name in _PER_NODE},
             split=size - split,
             computation_split=count - at,
             home=_rotate([renumbered[c] for c in self.home], split),
@@ -169,13 +194,15 @@ class Graph:
         Looks through tuples and their elements, and through parameters and results of computations
         that are called only once.
         """
+        if not self.forwards[node]:
+            return node
         known = self._forwarded
         if node in known:
             return known[node]
         passed, at = [node], node
         seen = {node}
         while at not in known:
-            following = self._origin(at)
+            following = self._origin(at) if self.forwards[at] else None
             if following is None or following in seen:
                 known[at] = at
                 break

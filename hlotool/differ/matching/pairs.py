@@ -80,11 +80,8 @@ class Pairs:
         Computations with the most paired instructions in common come first.
         """
         graph = self.graph
-        overlaps: Counter[tuple[int, int]] = Counter()
-        for node in range(graph.split):
-            other = self.partner[node]
-            if other >= 0:
-                overlaps[graph.home[node], graph.home[other]] += 1
+        home = graph.home
+        overlaps = Counter([(home[node], home[other]) for node, other in enumerate(self.partner[: graph.split]) if other >= 0])
         self.computations.clear()
         # The entry stays the entry, even if nearly all of it has been fused or outlined.
         self.join_computations(*graph.entries)

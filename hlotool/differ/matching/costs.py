@@ -64,21 +64,13 @@ class Costs:
         """
         graph, computations = self.graph, self.pairs.computations
         operands, home, calls, control = graph.operands, graph.home, graph.calls, graph.control
-        at = self.pairs.partner.__getitem__
-        return [
-            node
-            for node, other in enumerate(self.pairs.partner[: graph.split])
-            if other >= 0
-            and (
-                keys[node] != keys[other]
-                or tuple(map(at, operands[node])) != operands[other]
-                or computations.get(home[node]) != home[other]
-                or node in calls
-                or other in calls
-                or control[node]
-                or control[other]
-            )
-        ]
+        at, suspects = self.pairs.partner.__getitem__, []
+        for node, other in enumerate(self.pairs.partner[: graph.split]):
+            refers = node in calls or other in calls or control[node] or control[other]
+            is_equal = keys[node] == keys[other] and tuple(map(at, operands[node])) == operands[other]
+            if other >= 0 and (refers or not is_equal or computations.get(home[node]) != home[other]):
+                suspects.append(node)
+        return suspects
 
     def total(self) -> float:
         """Returns the cost of the whole explanation."""

@@ -96,20 +96,14 @@ class Graph:
             self.home += [number] * len(instructions)
         self.computations += computations
         self.control += [()] * len(index)
-        users, all_operands = self.users, self.operands
+        users, all_operands, commutes = self.users, self.operands, self.commutes
         # Instructions share attributes, most of which refer to no computation or instruction.
         plain: set[int] = {id(NO_ATTRIBUTES)}
         for node, x in enumerate(index, first):
             operands = tuple([index[operand] for operand in x.operands])
             all_operands.append(operands)
-            if len(operands) == 1:
-                users[operands[0]].append((0, node))
-            elif self.commutes[node]:
-                for operand in operands:
-                    users[operand].append((-1, node))
-            else:
-                for position, operand in enumerate(operands):
-                    users[operand].append((position, node))
+            for position, operand in enumerate(operands):
+                users[operand].append((-1 if commutes[node] else position, node))
             if id(x.attributes) not in plain and not self._add_references(node, x, index, computations):
                 plain.add(id(x.attributes))
 
@@ -144,7 +138,7 @@ class Graph:
             computation_split=count - at,
             home=_rotate([renumbered[c] for c in self.home], split),
             operands=_rotate([tuple([moved[x] for x in nodes]) for nodes in self.operands], split),
-            control=_rotate([tuple([moved[x] for x in nodes]) for nodes in self.control], split),
+            control=_rotate([tuple([moved[x] for x in nodes]) if nodes else () for nodes in self.control], split),
             users=_rotate([[(position, moved[x]) for position, x in uses] for uses in self.users], split),
             calls=calls,
             computations=_rotate(self.computations, at),

@@ -36,26 +36,18 @@ class PairSpreader:
         operands, users, home, roots = self.graph.operands, self.graph.users, self.graph.home, self.graph.roots
         while queue:
             left, right = queue.popleft()
-            has_free_users = False
-            for _, user in users[left]:
-                if partner[user] < 0:
-                    has_free_users = True
-                    break
             # Most pairs have been found by their classes, and so have the pairs of their neighbors.
             has_free_operands = [partner[node] for node in operands[left]] != [*operands[right]]
             if has_free_operands:
                 self.spread_to_operands(left, right, classes)
+            has_free_users = -1 in [partner[user] for _, user in users[left]]
             if has_free_users:
                 self.spread_to_users(left, right, classes)
             if left in calls:
                 self.spread_to_callees(left, right, classes)
             if roots[home[left]] == left:
                 self.spread_to_callers(left, right, classes)
-            if (
-                left in calls
-                or (has_free_operands and any(partner[node] < 0 for node in operands[left]))
-                or (has_free_users and any(partner[user] < 0 for _, user in users[left]))
-            ):
+            if left in calls or has_free_operands or has_free_users:
                 self.open.append((left, right))
 
     def spread_again(self, classes: Sequence[int]) -> None:

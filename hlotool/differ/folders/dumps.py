@@ -41,11 +41,6 @@ class DumpName(NamedTuple):
     pipeline: str
     stage: str
 
-    @property
-    def is_before_optimizations(self) -> bool:
-        """True if the file was written before the first pass."""
-        return self.phase == _BEFORE
-
 
 class DumpSequence(NamedTuple):
     """The dumps of one module in the order in which XLA wrote them.

@@ -81,9 +81,10 @@ def classes_by_users(graph: Graph, keys: Sequence[int], sections: Mapping[int, i
         root = graph.roots[computation]
         for node in reversed(graph.members[computation]):
             uses = users[node]
-            if len(uses) == 1:
+            if len(uses) == 1 and node != root:
                 position, user = uses[0]
-                key: Any = (keys[node], context, node == root, position, classes[user])
+                # The class of the user implies the context.
+                key: Any = (keys[node], position, classes[user])
             else:
                 key = (keys[node], context, node == root, tuple(sorted([(position, classes[user]) for position, user in uses])))
             classes[node] = numbers.setdefault(key, len(numbers))

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from hlotool.builder.builder import Builder as Builder
     from hlotool.builder.op import Op as Op
     from hlotool.builder.source.module import to_python as to_python
-    from hlotool.differ.apply import Patch as Patch
-    from hlotool.differ.apply import apply_patch as apply_patch
     from hlotool.differ.canonical import canonical_text as canonical_text
     from hlotool.differ.canonical import hash_computations as hash_computations
     from hlotool.differ.canonical import hash_module as hash_module
+    from hlotool.differ.compare import diff as diff
     from hlotool.differ.delta import Delta as Delta
-    from hlotool.differ.differ import diff as diff
-    from hlotool.differ.patch_text import PatchError as PatchError
+    from hlotool.differ.patches.apply import Patch as Patch
+    from hlotool.differ.patches.apply import apply_patch as apply_patch
+    from hlotool.differ.patches.patch_text import PatchError as PatchError
     from hlotool.errors import BuilderError as BuilderError
     from hlotool.errors import Diagnostic as Diagnostic
     from hlotool.errors import EditError as EditError
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "apply_patch": "hlotool.differ.apply",
+    "apply_patch": "hlotool.differ.patches.apply",
     "Builder": "hlotool.builder.builder",
     "BuilderError": "hlotool.errors",
     "canonical_text": "hlotool.differ.canonical",
@@ -77,7 +77,7 @@ _HOMES = {
     "CustomCall": "hlotool.interp",
     "Delta": "hlotool.differ.delta",
     "Diagnostic": "hlotool.errors",
-    "diff": "hlotool.differ.differ",
+    "diff": "hlotool.differ.compare",
     "EditError": "hlotool.errors",
     "evaluate": "hlotool.interp",
     "evaluate_replicas": "hlotool.interp",
@@ -104,8 +104,8 @@ _HOMES = {
     "parse_all": "hlotool.text.parse.parser",
     "parse_file": "hlotool.text.parse.parser",
     "ParseError": "hlotool.errors",
-    "Patch": "hlotool.differ.apply",
-    "PatchError": "hlotool.differ.patch_text",
+    "Patch": "hlotool.differ.patches.apply",
+    "PatchError": "hlotool.differ.patches.patch_text",
     "PrintOptions": "hlotool.text.print.print_options",
     "Rewriter": "hlotool.ir.edit",
     "RunOptions": "hlotool.interp",

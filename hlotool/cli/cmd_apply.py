@@ -59,8 +59,8 @@ def command(patch: str, file: str, output: str | None, color: str, stdin_filenam
     outcome = Outcome()
     with outcome.file(file):
         # Imported on use, since --help does not need the parser.
-        from hlotool.differ.apply import apply_patch  # noqa: PLC0415
-        from hlotool.differ.patch_text import PatchError  # noqa: PLC0415
+        from hlotool.differ.patches.apply import apply_patch  # noqa: PLC0415
+        from hlotool.differ.patches.patch_text import PatchError  # noqa: PLC0415
         from hlotool.text.print.printer import to_text  # noqa: PLC0415
 
         patch_name, patch_text = read_input(patch, stdin_filename)

@@ -56,7 +56,7 @@ def _members(kind: type) -> set[str]:
     """Returns the public members that a class and its bases in hlotool define."""
     bases = [base for base in kind.__mro__ if base.__module__.partition(".")[0] == "hlotool"]
     names = {name for base in bases for name in (*vars(base), *vars(base).get("__annotations__", ()))}
-    has_fields = issubclass(kind, Record) or "__init__" not in vars(kind)
+    has_fields = issubclass(kind, Record) or not any("__init__" in vars(base) for base in bases)
     return {name for name in names if not name.startswith("_")} | ({"__init__"} if not has_fields and "__init__" in names else set())
 
 

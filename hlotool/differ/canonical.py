@@ -25,7 +25,7 @@ from hashlib import sha256
 from typing import Any
 
 from hlotool.differ.canonical_order import canonical_order, digest
-from hlotool.differ.parts import COMPARED_SEPARATELY, attribute_differences, configuration
+from hlotool.differ.matching.instruction_parts import COMPARED_SEPARATELY, attribute_differences, configuration
 from hlotool.ir.clone import clone_instruction, clone_module, set_field
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.literals.data import element_bytes

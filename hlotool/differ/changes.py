@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from hlotool.analysis.sequences import longest_increasing
-from hlotool.differ.costs import Costs
-from hlotool.differ.graph import Graph
-from hlotool.differ.pairs import Pairs
-from hlotool.differ.parts import ANNOTATIONS, attribute_differences, shape_kinds
+from hlotool.differ.matching.costs import Costs
+from hlotool.differ.matching.instruction_parts import ANNOTATIONS, attribute_differences, shape_kinds
+from hlotool.differ.matching.node_graph import Graph
+from hlotool.differ.matching.pairs import Pairs
 from hlotool.ir.model import Instruction, Module
 from hlotool.shapes.shape import ProgramShape
 from hlotool.text.locate.instruction import locate

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from hlotool.differ.classes import outlines
-from hlotool.differ.graph import Graph
-from hlotool.differ.pairs import Pairs
+from hlotool.differ.matching.classes import outlines
+from hlotool.differ.matching.node_graph import Graph
+from hlotool.differ.matching.pairs import Pairs
 from hlotool.opdefs.traits import ANY_SIGNATURE
 
 __all__ = ["regions"]

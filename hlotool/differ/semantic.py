@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from hlotool.differ.compare import diff
 from hlotool.differ.delta import Delta
-from hlotool.differ.differ import diff
-from hlotool.differ.graph import Graph
+from hlotool.differ.matching.node_graph import Graph
 from hlotool.errors import EvaluationError
 from hlotool.interp.arguments.inputs import random_arguments
 from hlotool.interp.arrays.dtypes import NUMBERS, Array

@@ -8,7 +8,7 @@ from pathlib import Path
 from lsprotocol import types
 
 from hlotool.analysis.cost import module_cost
-from hlotool.differ.dumps import dump_name, sequences
+from hlotool.differ.folders.dumps import dump_name, sequences
 from hlotool.ir.model import Computation
 from hlotool.opdefs.inference import count
 from hlotool.server.documents import Document, ModuleText

@@ -8,10 +8,10 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from hlotool.differ.differ import diff
-from hlotool.differ.rendering.report import report_of
+from hlotool.differ.compare import diff
+from hlotool.differ.rendering.difference_report import report_of
 from hlotool.differ.rendering.rows import Layout
-from hlotool.differ.rendering.text import text_rows
+from hlotool.differ.rendering.text_report import text_rows
 from hlotool.errors import HlotoolError
 from hlotool.interp.arguments.argument_files import output_names
 from hlotool.interp.arguments.inputs import random_arguments

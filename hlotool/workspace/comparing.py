@@ -11,11 +11,11 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from hlotool.differ.compare import diff
 from hlotool.differ.delta import Delta
-from hlotool.differ.differ import diff
-from hlotool.differ.folders import Sketch, sketch
-from hlotool.differ.predicates import Predicate
-from hlotool.differ.rendering.report import Report, report_of
+from hlotool.differ.folders.module_pairing import Sketch, sketch
+from hlotool.differ.folders.predicates import Predicate
+from hlotool.differ.rendering.difference_report import Report, report_of
 from hlotool.differ.rendering.summary import summary
 from hlotool.errors import HlotoolError, ParseError, Source
 from hlotool.interp.engine.allocation import memory_limit

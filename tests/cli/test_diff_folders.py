@@ -13,7 +13,7 @@ from schemas import check_schema
 
 import hlotool
 from hlotool.cli.diff.diff_folders import SCHEMA as SCHEMA_NAME
-from hlotool.differ.folders import pair_up
+from hlotool.differ.folders.module_pairing import pair_up
 from hlotool.workspace.modules import modules_or_error
 
 DIFFER = Path(hlotool.__file__).parent / "differ"

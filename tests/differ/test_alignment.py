@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from hlotool.differ.alignment import align_sequences
+from hlotool.differ.matching.alignment import align_sequences
 
 
 def fewest_edits(first: str, second: str, can_replace: Callable[[str, str], bool]) -> int:

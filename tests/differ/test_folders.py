@@ -7,9 +7,9 @@ import random
 import pytest
 
 import hlotool
-from hlotool.differ.dumps import dump_name, natural_order, sequences
-from hlotool.differ.folders import Sketch, pair_up, sketch
-from hlotool.differ.predicates import parse_predicate
+from hlotool.differ.folders.dumps import dump_name, natural_order, sequences
+from hlotool.differ.folders.module_pairing import Sketch, pair_up, sketch
+from hlotool.differ.folders.predicates import parse_predicate
 
 OPCODES = "abs ceil cosine exponential floor log log-plus-one negate rsqrt sign sine sqrt tanh cbrt logistic round-nearest-even".split()
 

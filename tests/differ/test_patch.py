@@ -17,7 +17,7 @@ from fuzz_differ import PROGRAMS
 from patching import damaged, patch_faults
 
 import hlotool
-from hlotool.differ.fingerprints import fingerprints
+from hlotool.differ.patches.fingerprints import fingerprints
 from hlotool.errors import HlotoolError
 from hlotool.testing import random_module
 
@@ -179,7 +179,7 @@ def test_targets_with_other_changes(target: str, wanted: str) -> None:
 
 
 def test_fingerprints_are_the_same_in_all_processes() -> None:
-    code = f"import hlotool\nfrom hlotool.differ.fingerprints import fingerprints\nprint([*fingerprints(hlotool.parse({LONG!r})).values()])"
+    code = f"import hlotool\nfrom hlotool.differ.patches.fingerprints import fingerprints\nprint([*fingerprints(hlotool.parse({LONG!r})).values()])"
     outputs = set()
     for seed in ("0", "1"):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed, "PATH": ""})

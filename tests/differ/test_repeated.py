@@ -13,7 +13,7 @@ import pytest
 from edit_modules import renamed, shuffled
 
 import hlotool
-from hlotool.differ.rendering.report import report_of
+from hlotool.differ.rendering.difference_report import report_of
 from hlotool.differ.rendering.summary import summary
 
 pytestmark = pytest.mark.parametrize("seed", range(4))

@@ -14,8 +14,8 @@ from instances import ALL_TYPES, COMPLEX, FLOATS, Instance, Operations, flushed,
 
 from hlotool.builder.op import Op
 from hlotool.errors import BuilderError
-from hlotool.interp.bits import from_patterns
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.arrays.bits import from_patterns
+from hlotool.interp.arrays.dtypes import NUMBERS, Array
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import ELEMENTWISE
 from hlotool.shapes.shape import array_shape

@@ -37,9 +37,9 @@ from repetitive import repetitive_module
 from sources import texts_of
 
 import hlotool
-from hlotool.differ.costs import Costs
 from hlotool.differ.delta import Delta
-from hlotool.differ.pairs import Pairs
+from hlotool.differ.matching.costs import Costs
+from hlotool.differ.matching.pairs import Pairs
 from hlotool.differ.semantic import semantic_difference
 from hlotool.errors import HlotoolError
 from hlotool.ir.model import Module

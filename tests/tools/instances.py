@@ -20,8 +20,8 @@ import hlotool
 from hlotool import PrintOptions
 from hlotool.builder.op import Op
 from hlotool.errors import BuilderError
-from hlotool.interp.bits import from_patterns
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.arrays.bits import from_patterns
+from hlotool.interp.arrays.dtypes import NUMBERS, Array
 from hlotool.ir.model import Instruction
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape, array_shape

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import hlotool
-from hlotool.differ.rendering.page import page
-from hlotool.differ.rendering.report import report_of
+from hlotool.differ.rendering.difference_report import report_of
+from hlotool.differ.rendering.html_page import page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 OPTIONS = (

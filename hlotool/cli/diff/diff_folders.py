@@ -21,8 +21,8 @@ from hlotool.cli.output import counted, visible
 from hlotool.cli.progress import progress
 from hlotool.cli.run.run_deadline import Deadline
 from hlotool.differ.categories import MINOR
-from hlotool.differ.folders import Sketch, pair_up
-from hlotool.differ.rendering.markdown import listing
+from hlotool.differ.folders.module_pairing import Sketch, pair_up
+from hlotool.differ.rendering.markdown_report import listing
 from hlotool.differ.rendering.rows import EMPTY, Row, bar_rows
 from hlotool.workspace.comparing import Compared, ModuleLocation, compare_pairs, forget_modules, sketch_files
 from hlotool.workspace.files import is_folder

@@ -17,11 +17,11 @@ from hlotool.cli.diff.diff_session import DiffRequest
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import bug_message, complain
 from hlotool.cli.rendering.render import Style, render_to_stderr, style_for
-from hlotool.differ.predicates import Predicate, parse_predicate
-from hlotool.differ.rendering.markdown import details
-from hlotool.differ.rendering.report import Report
+from hlotool.differ.folders.predicates import Predicate, parse_predicate
+from hlotool.differ.rendering.difference_report import Report
+from hlotool.differ.rendering.markdown_report import details
 from hlotool.differ.rendering.rows import Layout, Row
-from hlotool.differ.rendering.text import text_rows
+from hlotool.differ.rendering.text_report import text_rows
 from hlotool.workspace.comparing import CompareRequest, Failure, ModuleLocation
 from hlotool.workspace.files import FileChoice
 

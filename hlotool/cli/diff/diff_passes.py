@@ -23,9 +23,9 @@ from hlotool.cli.output import complain, counted, visible
 from hlotool.cli.progress import progress
 from hlotool.cli.run.run_deadline import Deadline
 from hlotool.differ.categories import CATEGORIES, MINOR
-from hlotool.differ.dumps import DumpSequence, natural_order, sequences
-from hlotool.differ.predicates import Predicate
-from hlotool.differ.rendering.markdown import listing
+from hlotool.differ.folders.dumps import DumpSequence, natural_order, sequences
+from hlotool.differ.folders.predicates import Predicate
+from hlotool.differ.rendering.markdown_report import listing
 from hlotool.differ.rendering.rows import EMPTY, Row, bar_rows
 from hlotool.errors import HlotoolError, nearest
 from hlotool.opdefs.table import OPS

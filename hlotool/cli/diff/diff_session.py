@@ -17,13 +17,13 @@ from hlotool.cli.inputs import Outcome, read_module
 from hlotool.cli.rendering.render import style_for
 from hlotool.cli.run.run_deadline import Deadline
 from hlotool.differ.categories import CATEGORIES
+from hlotool.differ.compare import diff
 from hlotool.differ.delta import Delta
-from hlotool.differ.differ import diff
-from hlotool.differ.rendering.markdown import markdown
-from hlotool.differ.rendering.page import page
-from hlotool.differ.rendering.report import report_of
+from hlotool.differ.rendering.difference_report import report_of
+from hlotool.differ.rendering.html_page import page
+from hlotool.differ.rendering.markdown_report import markdown
 from hlotool.differ.rendering.rows import Layout
-from hlotool.differ.rendering.text import name_rows, statistic_rows, text_rows
+from hlotool.differ.rendering.text_report import name_rows, statistic_rows, text_rows
 from hlotool.interp.engine.allocation import memory_limit
 from hlotool.workspace.reading import InputForm
 
@@ -93,7 +93,7 @@ def _compare_runs(delta: Delta, request: DiffRequest, names: _Names, outcome: Ou
     """
     # Imported on use, since most comparisons run nothing.
     from hlotool.cli.diff.diff_runs import RunChoice, run_both  # noqa: PLC0415
-    from hlotool.differ.rendering.runs import run_rows  # noqa: PLC0415
+    from hlotool.differ.rendering.run_report import run_rows  # noqa: PLC0415
 
     result = run_both(delta, RunChoice(**request.semantic or {}), request.max_memory, deadline, quiet=request.quiet)
     outcome.at_least(1 if result else 2 if result.failure is not None else 0)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hlotool.cli.output import counted
-from hlotool.differ.dumps import DumpName
-from hlotool.differ.folders import Sketch
+from hlotool.differ.folders.dumps import DumpName
+from hlotool.differ.folders.module_pairing import Sketch
 from hlotool.differ.rendering.highlight import cut
 from hlotool.differ.rendering.rows import Row
 from hlotool.workspace.comparing import Compared

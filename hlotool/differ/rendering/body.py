@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
+from hlotool.differ.rendering.change_notes import SIDE_ISSUES, name_list
 from hlotool.differ.rendering.columns import Columns
+from hlotool.differ.rendering.difference_report import Entry, Group, Report, Section, roll_up
 from hlotool.differ.rendering.highlight import Interval, changed_parts, fit_line, is_similar
-from hlotool.differ.rendering.notes import SIDE_ISSUES, name_list
-from hlotool.differ.rendering.report import Entry, Group, Report, Section, roll_up
 from hlotool.differ.rendering.rows import Layout, Row, Span
 from hlotool.differ.rendering.summary import count_of, opcode_list
 from hlotool.opdefs.traits import STRUCTURAL

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hlotool.differ.rendering.difference_report import Entry, Report
 from hlotool.differ.rendering.highlight import Interval, changed_parts, cut, fit_line, is_similar
-from hlotool.differ.rendering.report import Entry, Report
 from hlotool.differ.rendering.rows import Row, Span
 
 __all__ = ["Columns"]

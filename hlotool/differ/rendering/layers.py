@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hlotool.differ.computations import canonical_order
-from hlotool.differ.delta import Delta
+from hlotool.differ.difference import ModuleDifference
+from hlotool.differ.matching.computation_exchanges import canonical_order
 
 __all__ = ["Layers", "layers"]
 
@@ -26,7 +26,7 @@ class Layers(NamedTuple):
     before: int
 
 
-def layers(delta: Delta) -> Layers | None:
+def layers(delta: ModuleDifference) -> Layers | None:
     """Returns the layers by which one of the modules is longer.
 
     Returns None unless these layers contain all instructions that only one module has. Instructions

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from html import escape
 from itertools import islice
 
-from hlotool.differ.delta import Delta
-from hlotool.differ.rendering.report import report_of
+from hlotool.differ.difference import ModuleDifference
+from hlotool.differ.rendering.difference_report import report_of
 from hlotool.differ.rendering.rows import Layout, Row
 from hlotool.differ.rendering.summary import count_of
-from hlotool.differ.rendering.text import text_rows
+from hlotool.differ.rendering.text_report import text_rows
 from hlotool.errors import visible
 
 __all__ = ["html_of", "text_of"]
@@ -29,7 +29,7 @@ _STYLES = {
 }
 
 
-def text_of(delta: Delta) -> str:
+def text_of(delta: ModuleDifference) -> str:
     """Returns the report of a difference as plain text.
 
     >>> import hlotool
@@ -45,7 +45,7 @@ def text_of(delta: Delta) -> str:
     return "\n".join([visible(row.text) for row in text_rows(report_of(delta), Layout())]) or _NO_DIFFERENCES
 
 
-def html_of(delta: Delta) -> str:
+def html_of(delta: ModuleDifference) -> str:
     """Returns the first rows of the report as an HTML element.
 
     All text from the modules is escaped.

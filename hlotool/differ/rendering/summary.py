@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from hlotool.differ.categories import MINOR
+from hlotool.differ.rendering.change_notes import SIDE_ISSUES
+from hlotool.differ.rendering.difference_report import Report
 from hlotool.differ.rendering.layers import layers
-from hlotool.differ.rendering.notes import SIDE_ISSUES
-from hlotool.differ.rendering.report import Report
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.traits import COLLECTIVE, STRUCTURAL, TRANSCENDENTAL
@@ -52,7 +52,7 @@ def summary(report: Report, *, mentions_minor: bool = True, is_brief: bool = Fal
     computations and lists the changed instructions, even if there are many.
 
     >>> import hlotool
-    >>> from hlotool.differ.rendering.report import report_of
+    >>> from hlotool.differ.rendering.difference_report import report_of
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
     >>> right = hlotool.parse("ENTRY e { q = f32[] parameter(0) ROOT m = f32[] abs(q) }")
     >>> summary(report_of(hlotool.diff(left, right)))

@@ -37,7 +37,7 @@ def _rearranged(x: Instruction, opcode: str) -> Instruction | None:
     """
     dimensions = x.shape.dimensions
     # Any other operand is computed element by element, so it is not rearranged.
-    if not all([y.op in _MOVABLE or not y.shape.dimensions for y in x.operands]):
+    if not all(y.op in _MOVABLE or not y.shape.dimensions for y in x.operands):
         return None
     if not dimensions or is_empty(x.shape) or not is_plain(x.shape):
         return None

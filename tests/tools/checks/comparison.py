@@ -15,13 +15,13 @@ from patching import patch_faults
 from schemas import check_schema
 
 from checks.common import Mismatch, parsed, same
+from hlotool.differ.compare import diff
 from hlotool.differ.delta import Delta
-from hlotool.differ.differ import diff
-from hlotool.differ.rendering.markdown import markdown
-from hlotool.differ.rendering.page import page
-from hlotool.differ.rendering.report import report_of
+from hlotool.differ.rendering.difference_report import report_of
+from hlotool.differ.rendering.html_page import page
+from hlotool.differ.rendering.markdown_report import markdown
 from hlotool.differ.rendering.rows import Layout
-from hlotool.differ.rendering.text import text_rows
+from hlotool.differ.rendering.text_report import text_rows
 
 __all__ = ["compared", "difference_text"]
 

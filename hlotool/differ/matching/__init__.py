@@ -1,0 +1,1 @@
+"""Matching: pairs the instructions and computations of two modules."""

@@ -1,0 +1,1 @@
+"""Patches: differences as text, and applying them to modules."""

@@ -163,7 +163,7 @@ def _lazy_format(module: str, name: str) -> Render:
     """Returns the function for a format, whose module is imported on use."""
 
     def render(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-        function: Render = getattr(import_module(f"hlotool.cli.{module}"), name)
+        function: Render = getattr(import_module(f"hlotool.cli.rendering.{module}"), name)
         return function(findings, style)
 
     return render

@@ -52,8 +52,8 @@ class Resolution:
     In the module that the patch was created from (`text_hash` is the hash of its text), names
     identify the instructions. In other modules, fingerprints identify them, even if names differ.
     If a module has further changes, the fingerprints around these changes differ. A reference then
-    refers to an instruction with the same name and line, or to an operand or a user of an
-    instruction that has been found.
+    refers to an instruction with the same name and line, an operand or a user of an instruction
+    that has been found, or the only instruction with the same operands or the same users.
     """
 
     def __init__(self, module: Module, references: Iterable[Reference], text_hash: str = "") -> None:
@@ -91,7 +91,7 @@ class Resolution:
             self._settle_computations()
             return
         self._by_fingerprint()
-        for step in (self._by_name, self._by_neighbors):
+        for step in (self._by_name, self._by_neighbors, self._by_half, self._by_neighbors):
             if len(self.instructions) < len(self.references):
                 self._settle_computations()
                 step()
@@ -195,6 +195,18 @@ class Resolution:
                 similar = [y for y, k in users_here if k == position and y not in self.taken and self._has_line(y, self.references[other])]
                 if len(similar) == 1 and self._take(other, similar[0]):
                     queue.append(other)
+
+    def _by_half(self) -> None:
+        """Finds instructions that are the only ones with the same operands or the same users."""
+        halves: tuple[dict[str, list[Instruction]], dict[str, list[Instruction]]] = ({}, {})
+        for x, text in self._fingerprints.items():
+            for half, part in zip(halves, text.split(".")[:2], strict=True):
+                half.setdefault(part, []).append(x)
+        for key, reference in self.references.items():
+            for half, part in zip(halves, reference.fingerprint.split("."), strict=False):
+                similar = half.get(part, ())
+                if len(similar) == 1 and self._has_line(similar[0], reference):
+                    self._take(key, similar[0])
 
     # ---- lines ----------------------------------------------------------------------------------
 

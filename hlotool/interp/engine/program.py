@@ -71,8 +71,8 @@ class Programs:
 
     Everything is prepared when it is first needed. `order` contains the instructions that a run
     computes, with operands and control predecessors before their users; each has the number of a
-    stream, by which random constants differ. `bindings` contains the instructions' kernels. `can_batch` is true
-    for computations that can be run for all instances of a batch at once.
+    stream, by which random constants differ. `bindings` contains the instructions' kernels.
+    `can_batch` is true for computations that can be run for all instances of a batch at once.
     """
 
     def __init__(self, options: RunOptions) -> None:

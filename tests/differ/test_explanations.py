@@ -20,7 +20,6 @@ from edit_modules import edit_module, renamed, shuffled
 from repetitive import repetitive_module
 
 import hlotool
-from hlotool.testing import random_module
 
 HERE = Path(__file__).parent
 COSTS = HERE / "costs.txt"
@@ -28,8 +27,6 @@ COSTS = HERE / "costs.txt"
 
 def module_of(kind: str, random: Random) -> hlotool.Module:
     """Returns a module from a generator, or the one in a file of `edits`."""
-    if kind == "random":
-        return random_module(random.randrange(1 << 30), size=random.randint(5, 40))
     if kind == "repetitive":
         return hlotool.parse(repetitive_module(random, random.randint(2, 8)))
     return hlotool.parse(read_cases(HERE / "edits" / f"{kind}.hlo")[0].text)

@@ -38,14 +38,14 @@ def modules(path: Path) -> list[hlotool.ir.model.Module]:
 def test_operations_in_a_loop(path):
     for module in modules(path):
         # In a loop, operations on constants are not folded.
-        with small_blocks(), compiled_loops(with_numba=False):
+        with small_blocks(), compiled_loops(with_llvm=False):
             assert disagreement(str(module)) is None, str(module)
 
 
-@pytest.mark.parametrize("with_numba", [False, True])
-def test_small_arrays(with_numba):
+@pytest.mark.parametrize("with_llvm", [False, True])
+def test_small_arrays(with_llvm):
     (module,) = modules(CASES)
-    with compiled_loops(with_numba=with_numba) as sources:
+    with compiled_loops(with_llvm=with_llvm) as sources:
         assert disagreement(str(module), inputs=4) is None
     assert sources, "nothing was compiled"
 
@@ -61,7 +61,7 @@ def test_products_of_views(view):
     NumPy sums such operands in another order; compiled loops always pass a dense array.
     """
     module = looped(hlotool.parse(PRODUCTS.replace("VIEW", f"v = f64[4,4] {view}")))
-    with compiled_loops(with_numba=False) as sources:
+    with compiled_loops(with_llvm=False) as sources:
         assert disagreement(str(module), inputs=4) is None
     assert sources, "nothing was compiled"
 
@@ -69,7 +69,7 @@ def test_products_of_views(view):
 def test_the_product_of_a_matrix_and_its_transpose():
     """Checks a symmetric product, for which NumPy has a function that sums in another order."""
     text = "ENTRY e { x = f64[4,33] parameter(0) ROOT r = f64[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1} }"
-    with compiled_loops(with_numba=False) as sources:
+    with compiled_loops(with_llvm=False) as sources:
         assert disagreement(str(looped(hlotool.parse(text)))) is None
     assert sources, "nothing was compiled"
 
@@ -88,7 +88,7 @@ ENTRY e { x = f32[2] parameter(0) i = s32[8] parameter(1) y = f32[8] parameter(2
 def test_reducers_with_wider_numbers_round_at_the_end(result):
     """Checks reducers of a wider type: they are valid in a scatter, but an error in a reduce."""
     module = looped(hlotool.parse(WIDER.replace("RESULT", result)))
-    with compiled_loops(with_numba=False):
+    with compiled_loops(with_llvm=False):
         assert disagreement(str(module), inputs=6) is None
 
 
@@ -111,7 +111,7 @@ def nested(outer: int, inner: int) -> hlotool.ir.model.Module:
 
 def test_a_loop_is_compiled_while_it_runs():
     with (
-        compiled_loops(with_numba=True) as sources,
+        compiled_loops(with_llvm=True) as sources,
         patch.object(loops, "_SECONDS", 1e-6),
         patch.multiple(loops, _SECONDS_PER_OPERATION=0.0, _SECONDS_PER_PAIR=0.0),
     ):
@@ -122,7 +122,7 @@ def test_a_loop_is_compiled_while_it_runs():
 
 
 def test_inner_loops_that_take_too_long_are_left_to_python():
-    with compiled_loops(with_numba=True), patch.object(loops, "_TOO_MUCH_WORK", 1000):
+    with compiled_loops(with_llvm=True), patch.object(loops, "_TOO_MUCH_WORK", 1000):
         assert hlotool.evaluate(nested(3, 2000), [np.zeros(3, np.int32)]).tolist() == [5_997_000] * 3
 
 
@@ -135,5 +135,5 @@ def test_inner_loops_that_take_too_long_are_left_to_python():
     ],
 )
 def test_limits_hold(outer, inner, options, message):
-    with compiled_loops(with_numba=True), patch.object(loops, "_SECONDS_TO_COMPILE", 0.0), pytest.raises(hlotool.EvaluationError, match=message):
+    with compiled_loops(with_llvm=True), patch.object(loops, "_SECONDS_TO_COMPILE", 0.0), pytest.raises(hlotool.EvaluationError, match=message):
         hlotool.evaluate(nested(outer, inner), [np.zeros(3, np.int32)], options=hlotool.RunOptions(**options))

@@ -48,6 +48,6 @@ def test_sizes_out_of_range_are_errors_everywhere(seed: int) -> None:
         _, expected = outcome(hlotool.parse(text), arguments, "reference", LIMITS)
         failures += bool(expected)
         assert bool(outcome(hlotool.parse(text), arguments, "plan", LIMITS)[1]) == bool(expected), text
-        with small_blocks(), compiled_loops(with_numba=False):
+        with small_blocks(), compiled_loops(with_llvm=False):
             assert bool(outcome(hlotool.parse(text), arguments, "plan", LIMITS)[1]) == bool(expected), text
     assert 0 < failures < 25

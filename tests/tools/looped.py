@@ -72,13 +72,17 @@ def ones(name: str, shape: Shape) -> str:
     return f"  {name}z = {shape.element_type}[] constant({number}) {name} = {shape.text} broadcast({name}z), dimensions={{}}\n"
 
 
+def wrapped(number: int, bits: int) -> int:
+    half = 1 << (bits - 1)
+    return (number + half) % (2 * half) - half
+
+
 def in_python(source: NativeSource, arguments: Sequence[Any]) -> Step:
     """Returns a function that runs the source of a loop with Python's integers and NumPy's floats.
 
     Python's integers do not wrap, so `wrap` wraps them.
     """
-    half = 1 << 63
-    namespace = {**source.namespace, "int64": int, "wrap": lambda number: (number + half) % (2 * half) - half}
+    namespace = {**source.namespace, "int64": int, "wrap": wrapped}
     exec(compile(source.text, "<loop>", "exec"), namespace)
 
     def step(*arguments: Any) -> tuple[Any, ...]:
@@ -90,13 +94,13 @@ def in_python(source: NativeSource, arguments: Sequence[Any]) -> Step:
 
 
 @contextmanager
-def compiled_loops(*, with_numba: bool) -> Iterator[list[NativeSource]]:
+def compiled_loops(*, with_llvm: bool) -> Iterator[list[NativeSource]]:
     """Makes loops inside the `with` block compile in their first iteration.
 
     Yields a list to which the source of each compiled loop is added.
     """
     sources: list[NativeSource] = []
-    compiled = loops.compile_native if with_numba else in_python
+    compiled = loops.compile_native if with_llvm else in_python
 
     def spy(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
         sources.append(source)

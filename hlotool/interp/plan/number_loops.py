@@ -43,7 +43,7 @@ class NumberLoop:
         self._native = native
         # Safe to execute: the source consists of names and numbers that the writer generates (see
         # the docstring of its module).
-        namespace = {**writer.namespace, "asarray": np.asarray, "wrap": _wrap}
+        namespace = {**writer.namespace, "asarray": np.asarray}
         exec(compile(self.source, "<loop>", "exec"), namespace)
         self._python = namespace["loop"]
 
@@ -61,12 +61,6 @@ class NumberLoop:
             return True, iterations, final
         has_ended, iterations, *numbers = self._python(iterations, limit, *[value.item() for value in (*state, *outside)])
         return has_ended, iterations, tuple([scalar_type(number) for scalar_type, number in zip(self._types, numbers, strict=True)])
-
-
-def _wrap(number: int) -> int:
-    """Returns an integer wrapped to the range of signed 64-bit integers."""
-    half = 1 << 63
-    return (number + half) % (2 * half) - half
 
 
 def number_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NumberLoop | None:

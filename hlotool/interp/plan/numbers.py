@@ -19,7 +19,7 @@ from hlotool.interp.plan.forms import Form, form_of
 from hlotool.interp.plan.operations import Operation, Variable
 from hlotool.interp.plan.writer import Writer
 
-__all__ = ["NumberTemplate", "NumberTemplates", "can_hold", "fill", "is_held", "limits_of", "wrap_statement"]
+__all__ = ["NumberTemplate", "NumberTemplates", "can_hold", "fill", "is_held", "limits_of", "native_wrap_statement", "wrap_statement"]
 
 
 class NumberTemplate(NamedTuple):
@@ -190,10 +190,13 @@ _REPLACEMENTS: dict[str, Callable[[str, Form, Operation, Writer], str]] = {
 
 
 def wrap_statement(target: str, number: NumberType) -> str:
-    """Returns the statement that wraps a number to the range of its type."""
+    """Returns the statement that wraps one of Python's numbers to the range of its type."""
     values, half = 1 << number.bits, 1 << (number.bits - 1)
     if number.kind == "unsigned":
         return f"{target} &= {values - 1}"
-    # Numba's 64-bit integers are always in range, and the mask does not fit into them.
-    inside = f"wrap({target})" if number.bits == 64 else f"({target} + {half} & {values - 1}) - {half}"
-    return f"if not {-half} <= {target} <= {half - 1}: {target} = {inside}"
+    return f"if not {-half} <= {target} <= {half - 1}: {target} = ({target} + {half} & {values - 1}) - {half}"
+
+
+def native_wrap_statement(target: str, number: NumberType) -> str:
+    """Returns the statement that wraps a machine number to the range of its type."""
+    return wrap_statement(target, number) if number.kind == "unsigned" else f"{target} = wrap({target}, {number.bits})"

@@ -16,7 +16,7 @@ import numpy as np
 from hlotool.interp.arrays.dtypes import NUMBERS, NUMPY_TYPES, Array
 from hlotool.interp.engine.binding import Binding
 from hlotool.interp.plan.native.ufunc_loops import ufunc_loop
-from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, wrap_statement
+from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, native_wrap_statement
 from hlotool.interp.plan.operations import Variable
 from hlotool.interp.plan.writer import Writer
 from hlotool.ir.model import Instruction
@@ -141,7 +141,7 @@ class NativeStatements:
         value = target if target.isidentifier() else self.writer.local("t")
         self.writer.line(f"{value} = {template.text.format(*map(_enclose, operands))}")
         if template.wraps is not None:
-            self.writer.line(wrap_statement(value, template.wraps))
+            self.writer.line(native_wrap_statement(value, template.wraps))
         if value != target:
             self.writer.line(f"{target} = {value}")
 

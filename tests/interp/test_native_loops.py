@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from case_files import read_cases
 from fuzz_plans import disagreement, small_blocks
-from looped import compiled_loops, looped
+from looped import compiled_clusters, compiled_loops, looped
 
 import hlotool
 from hlotool.interp.plan.native import loops
@@ -34,12 +34,20 @@ def modules(path: Path) -> list[hlotool.ir.model.Module]:
     return [module for module in found if module is not None]
 
 
+@pytest.mark.parametrize("with_llvm", [False, True])
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_operations_in_a_loop(path):
+def test_operations_in_a_loop(path, with_llvm):
     for module in modules(path):
         # In a loop, operations on constants are not folded.
-        with small_blocks(), compiled_loops(with_llvm=False):
+        with small_blocks(), compiled_loops(with_llvm=with_llvm):
             assert disagreement(str(module)) is None, str(module)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_operations_in_clusters(path):
+    for case in read_cases(path):
+        with small_blocks(), compiled_clusters():
+            assert disagreement(case.text) is None, case.text
 
 
 @pytest.mark.parametrize("with_llvm", [False, True])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fuzz_optimizer import operations
 from fuzz_plans import LIMITS, disagreement, outcome, small_blocks
-from looped import compiled_loops
+from looped import compiled_clusters, compiled_loops
 from random_sizes import random_sizes_text
 from random_texts import random_text
 
@@ -22,6 +22,17 @@ def test_random_operations(seed: int) -> None:
         assert disagreement(text) is None, text
         with small_blocks():
             assert disagreement(text) is None, text
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_clusters_in_machine_code(seed: int) -> None:
+    with small_blocks(), compiled_clusters() as sources:
+        for text in operations(40, seed):
+            assert disagreement(text) is None, text
+        for number in range(10):
+            text = str(random_module(1000 * seed + number))
+            assert disagreement(text) is None, text
+    assert sources, "nothing was compiled"
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -5,7 +5,7 @@ Numba or Python runs the source of a loop; Python starts much faster.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -13,8 +13,8 @@ from unittest.mock import patch
 import numpy as np
 
 import hlotool
-from hlotool.interp.plan.native import loops
-from hlotool.interp.plan.native.compiler import NativeSource, Step
+from hlotool.interp.plan.native import clusters, loops
+from hlotool.interp.plan.native.compiler import NativeSource, Step, compile_blocks
 from hlotool.ir.model import Module
 from hlotool.shapes.shape import Shape
 
@@ -107,4 +107,22 @@ def compiled_loops(*, with_llvm: bool) -> Iterator[list[NativeSource]]:
         return compiled(source, arguments)
 
     with patch.object(loops, "compile_native", spy), patch.object(loops, "_SECONDS", float("-inf")):
+        yield sources
+
+
+@contextmanager
+def compiled_clusters() -> Iterator[list[NativeSource]]:
+    """Makes clusters inside the `with` block compile before they run for the first time.
+
+    Yields a list to which the source of each compiled function is added.
+    """
+    sources: list[NativeSource] = []
+
+    def spy(source: NativeSource, arguments: Sequence[Any]) -> Callable[..., None] | None:
+        function = compile_blocks(source, arguments)
+        assert function is not None, source.text
+        sources.append(source)
+        return function
+
+    with patch.object(clusters, "compile_blocks", spy), patch.multiple(clusters, _SECONDS=float("-inf"), _MIN_OPERATIONS=1):
         yield sources

@@ -95,18 +95,35 @@ class NumberTemplates:
         For an operation on arrays, the template is for a single element.
         """
         form = form_of(operation)
-        if form is None or len(operation.results) != 1 or not all(map(is_held, (*operation.reads, *operation.results))):
+        if form is None or len(operation.results) != 1 or not all(map(self._is_held, (*operation.reads, *operation.results))):
             return None
         (result,) = operation.results
-        ranges = [self._ranges.get(variable, limits_of(variable)) for variable in operation.reads]
+        ranges = [self._range_of(variable) for variable in operation.reads]
         number = NUMBERS[result.shape.element_type]
-        template = self._template(form.expression, ranges, number)
+        template = NumberTemplate("{0}") if form.is_narrow and form.copies else self._template(form.expression, ranges, number)
         if template is None:
             return None
+        if form.is_narrow and form.rounds:
+            template = template._replace(text=f"round_{result.shape.element_type}({template.text})")
         ends = form.expression.range_of(ranges)
         if ends is not None and template.wraps is None and number.element.is_integral:
             self._ranges[result] = ends
         return template._replace(text=fill(template.text, self._kind, form, operation, self._writer))
+
+    def _is_held(self, variable: Variable) -> bool:
+        """Returns whether there are expressions for a variable's type.
+
+        Machine code represents narrow floats as f32. Numba and LLVM would need different code for
+        unsigned integers of 64 bits.
+        """
+        number = NUMBERS.get(variable.shape.element_type)
+        if self._kind == "native" and number is not None:
+            return number.computed.kind in "bif" or (number.computed.kind == "u" and number.bits < 64)
+        return is_held(variable)
+
+    def _range_of(self, variable: Variable) -> Range:
+        source = variable.view_source[0]
+        return self._ranges.get(variable) or self._ranges.get(source) or limits_of(source)
 
     def combination(self, monoid: Monoid, number: NumberType) -> NumberTemplate | None:
         """Returns the template for the combining function of a reduction; None if there is none."""

@@ -121,7 +121,8 @@ def test_a_loop_is_compiled_while_it_runs():
     with (
         compiled_loops(with_llvm=True) as sources,
         patch.object(loops, "_SECONDS", 1e-6),
-        patch.multiple(loops, _SECONDS_PER_OPERATION=0.0, _SECONDS_PER_PAIR=0.0),
+        patch.object(loops, "seconds_to_load", lambda: 0.0),
+        patch.multiple(loops, _SECONDS_PER_NUMBER=0.0, _SECONDS_PER_ARRAY=0.0, _SECONDS_PER_PAIR=0.0, _SECONDS_PER_STEP=0.0),
     ):
         compiled = hlotool.compile(nested(10_000, 20))
         assert compiled(np.zeros(3, np.int32)).tolist() == [1_900_000] * 3

@@ -6,6 +6,7 @@ The loop over blocks is the same as without machine code. Operations without an 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -16,7 +17,7 @@ from hlotool.interp.arrays.dtypes import NUMBERS, NUMPY_TYPES
 from hlotool.interp.plan.blocks import ELEMENT_TYPES, ClusterWriter
 from hlotool.interp.plan.forms import Form
 from hlotool.interp.plan.fusing import Cluster, Keys
-from hlotool.interp.plan.native.compiler import NativeSource, compile_blocks, is_installed
+from hlotool.interp.plan.native.compiler import NativeSource, compile_blocks, is_installed, seconds_to_load
 from hlotool.interp.plan.native.translator import ArrayOf
 from hlotool.interp.plan.numbers import NumberTemplates, native_wrap_statement
 from hlotool.interp.plan.operations import Axes, Operation, Variable
@@ -25,14 +26,8 @@ from hlotool.shapes.shape import array_shape
 
 __all__ = ["write_cluster"]
 
-_SECONDS_PER_ELEMENT = 1.5e-10
-"""The time that machine code saves for each element and operation."""
-_SECONDS, _SECONDS_PER_OPERATION = 0.03, 0.001
-"""Terms of the time for compiling the groups of a cluster, per group and per operation.
-
-The operations are compiled once this time would have been saved so far, so that a cluster never
-takes more than twice as long as with the better of the two choices.
-"""
+_SECONDS, _SECONDS_PER_OPERATION = 0.015, 0.0001
+"""Terms of the measured time for compiling a cluster, per group and per operation."""
 _MIN_OPERATIONS, _MAX_OPERATIONS = 2, 200
 """The number of operations of a group that is worth compiling, and the maximum number."""
 
@@ -52,30 +47,35 @@ class _Group:
 
 
 class _NativeCluster:
-    """The machine code of a cluster's groups, which is compiled once it has become worthwhile."""
+    """The machine code of a cluster's groups.
 
-    def __init__(self, savings: float) -> None:
+    The code is compiled once the cluster has run without it for as long as compiling takes, so that
+    it never takes more than twice as long as with the better of the two choices.
+    """
+
+    def __init__(self) -> None:
         self.functions: list[Callable[..., None]] = []
         self.sources: list[tuple[NativeSource, list[Any]]] = []
-        self.cost = 0.0
-        self._savings = savings
-        self._missed = 0.0
+        self.seconds_to_compile = 0.0
+        self._seconds = 0.0
+        self._started = 0.0
         self._is_possible = True
 
     def is_ready(self) -> bool:
-        """Returns whether the functions are compiled; called whenever the cluster runs."""
+        """Returns whether the functions are compiled; called when the cluster starts to run."""
         if self.functions or not self._is_possible:
             return self._is_possible
-        self._missed += self._savings
-        if self._missed < self.cost:
+        if self._seconds < self.seconds_to_compile + seconds_to_load():
+            self._started = time.monotonic()
             return False
-        for source, arguments in self.sources:
-            function = compile_blocks(source, arguments)
-            if function is None:
-                self._is_possible = False
-                return False
-            self.functions.append(function)
-        return True
+        functions = [compile_blocks(source, arguments) for source, arguments in self.sources]
+        self.functions = [function for function in functions if function is not None]
+        self._is_possible = len(self.functions) == len(functions)
+        return self._is_possible
+
+    def stop(self) -> None:
+        """Records the end of a run without machine code."""
+        self._seconds += time.monotonic() - self._started
 
 
 def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable], threads: int) -> None:
@@ -89,12 +89,13 @@ def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable], dying
     if not any(len(group.operations) >= _MIN_OPERATIONS for group in groups):
         ClusterWriter(writer, cluster, needed, dying, threads).write()
         return
-    native = _NativeCluster(prod(cluster.dimensions) * sum(len(group.operations) for group in groups) * _SECONDS_PER_ELEMENT)
+    native = _NativeCluster()
+    native.seconds_to_compile = sum(_SECONDS + _SECONDS_PER_OPERATION * len(group.operations) for group in groups)
     with writer.block(f"if {writer.bind(native)}.is_ready():"):
         _NativeWriter(writer, cluster, needed, dying, threads, native, stages).write()
-    native.cost = sum(_SECONDS + _SECONDS_PER_OPERATION * len(group.operations) for group in groups)
     with writer.block("else:"):
         ClusterWriter(writer, cluster, needed, dying, threads).write()
+        writer.line(f"{writer.bind(native)}.stop()")
 
 
 def _stages(cluster: Cluster) -> list[_Group | Operation]:

@@ -13,8 +13,9 @@ import numpy as np
 
 from hlotool.interp.plan.native.translator import DATA_OFFSET, ArrayOf, Untranslatable, translate
 
-__all__ = ["NativeSource", "Step", "compile_blocks", "compile_native", "is_installed"]
+__all__ = ["NativeSource", "Step", "compile_blocks", "compile_native", "is_installed", "seconds_to_load"]
 
+_SECONDS_TO_LOAD = 0.045
 Step = Callable[..., tuple[Any, ...]]
 
 
@@ -43,6 +44,11 @@ def _llvm() -> Any:
         # many types of errors.
         return None
     return llvm
+
+
+def seconds_to_load() -> float:
+    """Returns the approximate time for loading LLVM, or 0 if it is loaded."""
+    return 0.0 if _llvm.cache_info().currsize else _SECONDS_TO_LOAD
 
 
 def _machine_code(llvm: Any, text: str) -> tuple[Any, int]:

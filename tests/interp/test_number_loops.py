@@ -13,7 +13,7 @@ from looped import compiled_loops
 import hlotool
 from hlotool.interp.arrays.dtypes import NUMPY_TYPES
 from hlotool.interp.plan.native import compiler, loops
-from hlotool.interp.plan.native.translator import Untranslatable
+from hlotool.interp.plan.native.machine_numbers import Untranslatable
 
 SIGNED, UNSIGNED, FLOATS = ("s8", "s16", "s32", "s64"), ("u8", "u16", "u32", "u64"), ("f32", "f64")
 DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")

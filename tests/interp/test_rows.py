@@ -195,7 +195,7 @@ def test_expressions_on_scalars(name):
 def test_expressions_on_python_numbers(name):
     for form in forms_on(name):
         writer = Writer()
-        templates = NumberTemplates(writer, for_numba=False)
+        templates = NumberTemplates(writer, is_native=False)
         template = templates.template(form.operation)
         if template is None:
             assert form_of(form.operation) is None
@@ -230,7 +230,7 @@ def operand_types(form: Form) -> list[str]:
 
 def check_native(forms: Sequence[Form]) -> None:
     writer = Writer()
-    templates = NumberTemplates(writer, for_numba=True)
+    templates = NumberTemplates(writer, is_native=True)
     pairs = [(form, template) for form in forms if (template := templates.template(form.operation)) is not None]
     if not pairs:
         return

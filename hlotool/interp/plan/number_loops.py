@@ -80,7 +80,7 @@ def number_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NumberLo
 
 def _write(writer: Writer, loop: Loop, condition: list[Operation], body: list[Operation], outside: Leaves) -> bool:
     """Writes a loop with these operations. Returns whether there are templates for all of them."""
-    names = NumberTemplates(writer, for_numba=False)
+    names = NumberTemplates(writer, is_native=False)
     templates: dict[Operation, NumberTemplate] = {}
     (continues,) = loop.condition.results
     for operation in (*condition, *body):

@@ -1,4 +1,4 @@
-"""Operations on single numbers as text, for Python's own numbers, for Numba, and for NumPy scalars.
+"""Operations on single numbers as text, for Python's own numbers, for machine code, and for NumPy scalars.
 
 Python's numbers are faster than NumPy's scalars, but they must be converted from and to arrays.
 They are therefore used only in loops that contain nothing but numbers.
@@ -56,16 +56,16 @@ None means that there is no bound.
 
 
 class NumberTemplates:
-    """A factory for the templates of operations, for Python or for Numba.
+    """A factory for the templates of operations, for Python or for machine code.
 
     The operations must be passed in the order in which they run.
 
-    For Numba, there are no templates for operations that only NumPy computes.
+    For machine code, there are no templates for operations that only NumPy computes.
     """
 
-    def __init__(self, writer: Writer, *, for_numba: bool) -> None:
+    def __init__(self, writer: Writer, *, is_native: bool) -> None:
         self._writer = writer
-        self._kind: Literal["python", "native"] = "native" if for_numba else "python"
+        self._kind: Literal["python", "native"] = "native" if is_native else "python"
         self._ranges: dict[Variable, Range] = {}
 
     def name(self, variable: Variable) -> str:
@@ -74,7 +74,7 @@ class NumberTemplates:
             return self._writer.name(variable)
         number = variable.constant.item()
         if isinstance(number, float):
-            # Numba requires the name, which is bound to a float of the right width.
+            # Machine code needs the name, which is bound to a float of the right width.
             return self._writer.name(variable) if self._kind == "native" else self._writer.bind(number)
         return f"({number})" if number < 0 else str(number)
 
@@ -113,8 +113,8 @@ class NumberTemplates:
     def _is_held(self, variable: Variable) -> bool:
         """Returns whether there are expressions for a variable's type.
 
-        Machine code represents narrow floats as f32. Numba and LLVM would need different code for
-        unsigned integers of 64 bits.
+        Machine code represents narrow floats as f32. Unsigned integers of 64 bits do not fit into its
+        integers.
         """
         number = NUMBERS.get(variable.shape.element_type)
         if self._kind == "native" and number is not None:

@@ -18,7 +18,7 @@ from hlotool.interp.plan.blocks import ELEMENT_TYPES, ClusterWriter
 from hlotool.interp.plan.forms import Form
 from hlotool.interp.plan.fusing import Cluster, Keys
 from hlotool.interp.plan.native.compiler import NativeSource, compile_blocks, is_installed, seconds_to_load
-from hlotool.interp.plan.native.translator import ArrayOf
+from hlotool.interp.plan.native.machine_numbers import ArrayOf
 from hlotool.interp.plan.numbers import NumberTemplates, native_wrap_statement
 from hlotool.interp.plan.operations import Axes, Operation, Variable
 from hlotool.interp.plan.writer import Writer
@@ -102,7 +102,7 @@ def _stages(cluster: Cluster) -> list[_Group | Operation]:
     """Returns the operations in a valid order, with groups in place of those with expressions."""
     stages: list[_Group | Operation] = []
     made: dict[Variable, int] = {}
-    templates = NumberTemplates(Writer(), for_numba=True)
+    templates = NumberTemplates(Writer(), is_native=True)
     for operation in cluster.operations:
         (result,) = operation.results
         axes = cluster.axes[result]
@@ -211,7 +211,7 @@ class _NativeWriter(ClusterWriter):
     ) -> tuple[NativeSource, list[Any], list[str]]:
         """Returns a group's function, arguments of the right types, and the actual arguments."""
         writer = Writer()
-        templates = NumberTemplates(writer, for_numba=True)
+        templates = NumberTemplates(writer, is_native=True)
         spans = [tuple([k for k in self._spanned(key) if k >= self.axis]) for key in inputs]
         heads, index = self._loops(tuple([k for k in group.axes if k >= self.axis]), spans)
         types: list[Any] = [1]

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hlotool.interp.plan.native.translator import DATA_OFFSET, ArrayOf, Untranslatable, translate
+from hlotool.interp.plan.native.machine_numbers import DATA_OFFSET, ArrayOf, Untranslatable
+from hlotool.interp.plan.native.translator import translate
 
 __all__ = ["NativeSource", "Step", "compile_blocks", "compile_native", "is_installed", "seconds_to_load"]
 

@@ -1,4 +1,4 @@
-"""Decides which loops to compile and when, writes their source for Numba, and runs them.
+"""Decides which loops to compile and when, writes their source, and runs them.
 
 A loop is compiled once it has run for so long that compiling it is worthwhile.
 """
@@ -224,8 +224,7 @@ def _copy_argument(value: Any) -> Any:
 def _read_only_argument(value: Any) -> Any:
     """Returns an argument that machine code only reads.
 
-    In Numba, writable and read-only arrays have different types. All of these arrays are made
-    read-only, so that their types do not depend on the caller.
+    Arrays become flat and contiguous.
     """
     if not isinstance(value, np.ndarray):
         return _copy_argument(value)
@@ -237,7 +236,7 @@ def _read_only_argument(value: Any) -> Any:
 def native_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NativeLoop | None:
     """Returns an object that can compile a loop.
 
-    Returns None if Numba is not installed, or if the loop has no state, too many operations, or
+    Returns None if llvmlite is not installed, or if the loop has no state, too many operations, or
     operations, types or sizes of arrays that are not supported.
     """
     if not is_installed() or not loop.state or not all(map(_is_small, loop.state)):
@@ -272,7 +271,7 @@ def is_simple(operation: Operation) -> bool:
 
 
 def _is_readable(variable: Variable) -> bool:
-    # u64 is excluded, because Numba converts it to floats when it is combined with signed integers.
+    # u64 is excluded, because machine code has only signed integers.
     is_known = is_held(variable) and variable.shape.element_type != "u64"
     return is_known and not any(variable.shape.dynamic) and 0 < size_of(variable) <= _MAX_READ
 

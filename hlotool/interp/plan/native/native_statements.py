@@ -1,7 +1,7 @@
-"""Operations on numbers and small arrays as statements that Numba compiles.
+"""Operations on numbers and small arrays as statements for machine code.
 
 Arrays are flat and row-major; each has its own memory, which is allocated before the loop begins.
-Elementwise operations are loops over elements, with the same expressions as for numbers. If Numba's
+Elementwise operations are loops over elements, with the same expressions as for numbers. If the
 results would differ from NumPy's, the C loops of NumPy's functions are called instead.
 """
 
@@ -60,7 +60,7 @@ class NativeStatements:
         """The lines that name parts of the memory."""
         self.writer = writer
         self.bindings = bindings
-        self.templates = NumberTemplates(writer, for_numba=True)
+        self.templates = NumberTemplates(writer, is_native=True)
         self._has_calls = False
         # `_uniform` maps arrays to the number that all their elements equal. `_shared` maps arrays
         # to other arrays whose memory they use.

@@ -97,8 +97,7 @@ class ClusterWriter:
                 writer.line(f"{targets[variable]} = {store}{self._index(self.cluster.axes[variable])}")
                 blocks.append(targets[variable])
             self.write_body(targets)
-        arrays = {writer.name(variable) for variable in (*self.outputs, *self.cluster.reads)}
-        views = [view for view in views if view not in arrays]
+        views = sorted(set(views) - {writer.name(variable) for variable in (*self.outputs, *self.cluster.reads)})
         if self.threads > 1:
             with writer.block("def rows(first, last):"):
                 self._write_loops(body, "first, last")
@@ -124,16 +123,12 @@ class ClusterWriter:
             self.dying.remove(operand)
             old = writer.name(operand)
             writer.line(f"o = [{old}]; del {old}; can = can_alias(o); {old} = o.pop()")
-            writer.line(f"{name} = {old} if {self.overwrites(old)} else {new}")
+            writer.line(f"{name} = {old} if can and {old}.flags.c_contiguous else {new}")
         return self._align(name, variable, axes)
 
     def overwritten(self, variable: Variable) -> Variable | None:
         """Returns the array from outside that a result may overwrite, or None if there is none."""
         return overwritten_operand(self.cluster, variable, self.dying, self.axis)
-
-    def overwrites(self, name: str) -> str:
-        """Returns the condition for overwriting an array that has no other references."""
-        return "can"
 
     def _align(self, name: str, variable: Variable, axes: Axes) -> str:
         """Returns the name of a view of the array `name` that has all axes of the domain."""
@@ -153,19 +148,16 @@ class ClusterWriter:
         for operation in self.cluster.operations:
             for operand, key in zip(operation.reads, self.cluster.keys(operation), strict=True):
                 variable, axes = key
-                if variable in self.buffers or key in aligned or key in self.inputs or key in self.iotas or self._is_initial(operation, operand):
+                if variable in self.buffers or key in aligned or key in self.inputs or key in self.iotas or _is_initial(self.cluster, operation, operand):
                     continue
                 dimension = None if isinstance(self.cluster.forms[operation], Reduction) else counted_dimension(variable)
                 if dimension is not None:
                     self.iotas[key] = axes[long_dimensions(variable.shape).index(dimension)]
                 elif variable.is_scalar:
-                    self.inputs[key] = self._widen(self.writer.name(variable), variable, ())
+                    self.inputs[key] = self.block_of(self.writer.name(variable), variable, ())
                 else:
                     aligned[key] = self._align(self.writer.name(variable), variable, axes)
         return list(aligned.items())
-
-    def _is_initial(self, operation: Operation, operand: Variable) -> bool:
-        return isinstance(self.cluster.forms[operation], Reduction) and operand is operation.operands[1][0]
 
     def _repeat(self, name: str, variable: Variable, axes: Axes) -> None:
         """Repeats a vector for all rows of a block if it is the same for all blocks."""
@@ -215,10 +207,6 @@ class ClusterWriter:
             self.write_operation(operation, targets)
 
     def block_of(self, block: str, variable: Variable, axes: Axes) -> str:
-        """Returns the name of an input's block for operations."""
-        return self._widen(block, variable, axes)
-
-    def _widen(self, block: str, variable: Variable, axes: Axes) -> str:
         """Returns the name of the block in its computation type."""
         number = NUMBERS[variable.shape.element_type]
         if number.held == number.computed:
@@ -288,7 +276,7 @@ class ClusterWriter:
 
     def span(self, key: tuple[Variable, Axes]) -> Axes:
         """Returns the axes along which a block is longer than 1; for an iota, the counted axis."""
-        return key[1] if key not in self.iotas else (self.iotas[key],)
+        return (self.iotas[key],) if key in self.iotas else key[1]
 
     def _write_reduction(self, operation: Operation, form: Reduction, operand: str, target: str | None) -> None:
         writer = self.writer
@@ -352,6 +340,10 @@ class ClusterWriter:
         if not is_known:
             self.writer.line(f"{self.writer.bind(np.negative, 'negative')}({pred}.view({self.writer.bind(_INT8, 'int8')}), {mask})")
         return mask
+
+
+def _is_initial(cluster: Cluster, operation: Operation, operand: Variable) -> bool:
+    return isinstance(cluster.forms[operation], Reduction) and operand is operation.operands[1][0]
 
 
 def _iota(self: ClusterWriter, variable: Variable, axis: int) -> str:

@@ -159,9 +159,6 @@ class _NativeWriter(ClusterWriter):
         operand = super().overwritten(variable)
         return None if operand is None or max(self.readers[operand]) > self.made[variable] else operand
 
-    def overwrites(self, name: str) -> str:
-        return f"can and {name}.flags.c_contiguous"
-
     def block_of(self, block: str, variable: Variable, axes: Axes) -> str:
         if any(isinstance(self.stages[number], _Group) for number in self.readers[variable]):
             self.writer.line(f"if not {block}.flags.c_contiguous: {block} = {block}.copy()")
@@ -180,7 +177,9 @@ class _NativeWriter(ClusterWriter):
             self.write_operation(stage, targets)
             name = self.names[stage.results[0]]
             if any(isinstance(self.stages[number], _Group) for number in self.readers.get(stage.results[0], ())):
-                self.writer.line(f"if not {name}.flags.c_contiguous: {name} = {name}.copy()")
+                # The name may be that of a constant, which must not be assigned.
+                dense = self.names[stage.results[0]] = self.writer.local("r")
+                self.writer.line(f"{dense} = {name} if {name}.flags.c_contiguous else {name}.copy()")
 
     def _write_group(self, group: _Group, rows: str, targets: dict[Variable, str]) -> None:
         """Writes the call of a group's function, and generates the function."""

@@ -49,9 +49,10 @@ PINNED = {
     "Code": {
         "__init__.py": {"__import__"}, "cli/main.py": {"__import__"}, "cli/rendering/render.py": {"__import__"},
         "interp/kernels/libraries/handlers.py": {"__import__"}, "optimizer/pipeline.py": {"__import__"}, "optimizer/registry.py": {"__import__"},
-        "verifier/fixing.py": {"__import__"}, "verifier/registry.py": {"__import__"}, "interp/plan/native/compiler.py": {"exec"},
+        "verifier/fixing.py": {"__import__"}, "verifier/registry.py": {"__import__"}, "interp/plan/native/compiler.py": {"ctypes"},
         "interp/plan/number_loops.py": {"exec"}, "interp/plan/executor.py": {"exec"}, "interp/engine/allocation.py": {"ctypes"},
-        "interp/plan/native/ufunc_loops.py": {"ctypes"}, "opdefs/table.py": {"pickle"}, "text/parse/grammar.py": {"pickle"},
+        "interp/plan/native/ufunc_loops.py": {"ctypes"}, "interp/plan/native/translator.py": {"ctypes"},
+        "opdefs/table.py": {"pickle"}, "text/parse/grammar.py": {"pickle"},
         "cli/run/run_session.py": {"sys.path"}, "optimizer/loading.py": {"exec", "spec_from_file_location"},
     },
 }  # fmt: skip

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -100,21 +98,6 @@ def test_the_size_of_rule_files_is_limited(cli: Callable[..., Result], tmp_path:
         file.truncate(1 << 40)
     result = cli("opt", "--load", tmp_path / "rules.py", tmp_path / "m.hlo")
     assert (result.exit_code, "rules.py': it has more than 16,777,216 bytes" in result.stderr) == (2, True)
-
-
-def test_numba_reads_no_settings_of_the_working_directory(tmp_path: Path) -> None:
-    pytest.importorskip("numba")
-    folder, modules = tmp_path / "folder", tmp_path / "modules"
-    folder.mkdir()
-    modules.mkdir()
-    (folder / ".numba_config.yaml").write_text("disable_jit: 1\n")
-    (folder / "m.hlo").write_text(LOOP)
-    (modules / "yaml.py").write_text(f"def safe_load(file):\n    open({str(tmp_path / 'mark')!r}, 'w').close()\n    return {{}}\n")
-    command = [sys.executable, "-P", "-m", "hlotool", "run", "--executor", "plan", "m.hlo"]
-    env = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{modules}"}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=120)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert not (tmp_path / "mark").exists()
 
 
 def test_programs_are_only_found_in_absolute_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

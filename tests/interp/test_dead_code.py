@@ -91,7 +91,7 @@ def test_failing_code(failing: str, position: str) -> None:
     module = hlotool.parse(POSITIONS[position].replace("$", FAILING[failing]))
     arguments = [np.ones(2, np.float32), np.int32(0), np.int32(3)]
     messages = {outcome(module, arguments, executor, LIMITS)[1] for executor in ("reference", "plan")}
-    with compiled_loops(with_numba=False):
+    with compiled_loops(with_llvm=False):
         messages.add(outcome(module, arguments, "plan", LIMITS)[1])
     assert len(messages) == 1
     assert "error[R0" in messages.pop()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from case_files import read_cases
 from executors import disagreement, small_blocks
-from looped import compiled_loops, looped
+from looped import compiled_clusters, compiled_loops, looped
 
 import hlotool
 from hlotool.interp.plan.native import loops
@@ -34,18 +34,26 @@ def modules(path: Path) -> list[hlotool.ir.model.Module]:
     return [module for module in found if module is not None]
 
 
+@pytest.mark.parametrize("with_llvm", [False, True])
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_operations_in_a_loop(path):
+def test_operations_in_a_loop(path, with_llvm):
     for module in modules(path):
         # In a loop, operations on constants are not folded.
-        with small_blocks(), compiled_loops(with_numba=False):
+        with small_blocks(), compiled_loops(with_llvm=with_llvm):
             assert disagreement(str(module)) is None, str(module)
 
 
-@pytest.mark.parametrize("with_numba", [False, True])
-def test_small_arrays(with_numba):
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_operations_in_clusters(path):
+    for case in read_cases(path):
+        with small_blocks(), compiled_clusters():
+            assert disagreement(case.text) is None, case.text
+
+
+@pytest.mark.parametrize("with_llvm", [False, True])
+def test_small_arrays(with_llvm):
     (module,) = modules(CASES)
-    with compiled_loops(with_numba=with_numba) as sources:
+    with compiled_loops(with_llvm=with_llvm) as sources:
         assert disagreement(str(module), inputs=4) is None
     assert sources, "nothing was compiled"
 
@@ -61,7 +69,7 @@ def test_products_of_views(view):
     NumPy sums such operands in another order; compiled loops always pass a dense array.
     """
     module = looped(hlotool.parse(PRODUCTS.replace("VIEW", f"v = f64[4,4] {view}")))
-    with compiled_loops(with_numba=False) as sources:
+    with compiled_loops(with_llvm=False) as sources:
         assert disagreement(str(module), inputs=4) is None
     assert sources, "nothing was compiled"
 
@@ -69,7 +77,7 @@ def test_products_of_views(view):
 def test_the_product_of_a_matrix_and_its_transpose():
     """Checks a symmetric product, for which NumPy has a function that sums in another order."""
     text = "ENTRY e { x = f64[4,33] parameter(0) ROOT r = f64[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1} }"
-    with compiled_loops(with_numba=False) as sources:
+    with compiled_loops(with_llvm=False) as sources:
         assert disagreement(str(looped(hlotool.parse(text)))) is None
     assert sources, "nothing was compiled"
 
@@ -88,7 +96,7 @@ ENTRY e { x = f32[2] parameter(0) i = s32[8] parameter(1) y = f32[8] parameter(2
 def test_reducers_with_wider_numbers_round_at_the_end(result):
     """Checks reducers of a wider type: they are valid in a scatter, but an error in a reduce."""
     module = looped(hlotool.parse(WIDER.replace("RESULT", result)))
-    with compiled_loops(with_numba=False):
+    with compiled_loops(with_llvm=False):
         assert disagreement(str(module), inputs=6) is None
 
 
@@ -111,9 +119,10 @@ def nested(outer: int, inner: int) -> hlotool.ir.model.Module:
 
 def test_a_loop_is_compiled_while_it_runs():
     with (
-        compiled_loops(with_numba=True) as sources,
+        compiled_loops(with_llvm=True) as sources,
         patch.object(loops, "_SECONDS", 1e-6),
-        patch.multiple(loops, _SECONDS_PER_OPERATION=0.0, _SECONDS_PER_PAIR=0.0),
+        patch.object(loops, "seconds_to_load", lambda: 0.0),
+        patch.multiple(loops, _SECONDS_PER_NUMBER=0.0, _SECONDS_PER_ARRAY=0.0, _SECONDS_PER_PAIR=0.0, _SECONDS_PER_STEP=0.0),
     ):
         compiled = hlotool.compile(nested(10_000, 20))
         assert compiled(np.zeros(3, np.int32)).tolist() == [1_900_000] * 3
@@ -122,7 +131,7 @@ def test_a_loop_is_compiled_while_it_runs():
 
 
 def test_inner_loops_that_take_too_long_are_left_to_python():
-    with compiled_loops(with_numba=True), patch.object(loops, "_TOO_MUCH_WORK", 1000):
+    with compiled_loops(with_llvm=True), patch.object(loops, "_TOO_MUCH_WORK", 1000):
         assert hlotool.evaluate(nested(3, 2000), [np.zeros(3, np.int32)]).tolist() == [5_997_000] * 3
 
 
@@ -135,5 +144,5 @@ def test_inner_loops_that_take_too_long_are_left_to_python():
     ],
 )
 def test_limits_hold(outer, inner, options, message):
-    with compiled_loops(with_numba=True), patch.object(loops, "_SECONDS_TO_COMPILE", 0.0), pytest.raises(hlotool.EvaluationError, match=message):
+    with compiled_loops(with_llvm=True), patch.object(loops, "_SECONDS_TO_COMPILE", 0.0), pytest.raises(hlotool.EvaluationError, match=message):
         hlotool.evaluate(nested(outer, inner), [np.zeros(3, np.int32)], options=hlotool.RunOptions(**options))

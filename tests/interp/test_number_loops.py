@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from itertools import product
 from unittest.mock import patch
 
-import numba
 import numpy as np
 import pytest
 from looped import compiled_loops
@@ -15,6 +13,7 @@ from looped import compiled_loops
 import hlotool
 from hlotool.interp.arrays.dtypes import NUMPY_TYPES
 from hlotool.interp.plan.native import compiler, loops
+from hlotool.interp.plan.native.machine_numbers import Untranslatable
 
 SIGNED, UNSIGNED, FLOATS = ("s8", "s16", "s32", "s64"), ("u8", "u16", "u32", "u64"), ("f32", "f64")
 DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
@@ -138,7 +137,7 @@ def test_results_are_those_of_arrays(name):
 
 @pytest.mark.parametrize("name", ["s32", "s64", "u16", "f32"])
 def test_compiled_loops_return_the_same_results(name):
-    with compiled_loops(with_numba=True) as sources, patch.object(loops, "_MAX_COMPILED", 10_000):
+    with compiled_loops(with_llvm=True) as sources, patch.object(loops, "_MAX_COMPILED", 10_000):
         check(name, is_native=True)
     assert sources
 
@@ -162,30 +161,34 @@ def check(name: str, *, is_native: bool) -> None:
         assert not wrong, f"{kind} {texts[k]}: {wrong[:5]}"
 
 
-def failing(error: type[Exception]) -> Callable[[object], object]:
-    def fail(argument: object) -> object:
-        raise error(f"cannot do this for {argument}")
+def failing(error: type[Exception]) -> Callable[..., object]:
+    def fail(*arguments: object, **options: object) -> object:
+        raise error(f"cannot do this for {arguments} {options}")
 
     return fail
 
 
-def test_without_numba_results_are_the_same(monkeypatch):
+def test_without_llvm_results_are_the_same(monkeypatch):
     monkeypatch.setattr(loops, "_SECONDS", float("-inf"))
-    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.setattr(compiler, "_llvm", lambda: None)
     check("pred", is_native=True)
 
 
 @pytest.mark.parametrize("error", [ImportError, AttributeError, SystemError])
-def test_with_numba_for_another_numpy_results_are_the_same(error, monkeypatch):
+def test_with_a_broken_llvm_results_are_the_same(error, monkeypatch):
     monkeypatch.setattr(loops, "_SECONDS", float("-inf"))
     monkeypatch.setattr(compiler, "import_module", failing(error))
-    check("pred", is_native=True)
+    compiler._llvm.cache_clear()
+    try:
+        check("pred", is_native=True)
+    finally:
+        compiler._llvm.cache_clear()
 
 
-@pytest.mark.parametrize("type_of", [lambda value: numba.types.unicode_type, failing(RecursionError)])
-def test_loops_that_numba_cannot_compile_return_the_same_results(type_of, monkeypatch):
+@pytest.mark.parametrize(("name", "error"), [("_machine_code", RuntimeError), ("translate", RecursionError), ("translate", Untranslatable)])
+def test_loops_that_cannot_be_compiled_return_the_same_results(name, error, monkeypatch):
     monkeypatch.setattr(loops, "_SECONDS", float("-inf"))
-    monkeypatch.setattr("numba.typeof", type_of)
+    monkeypatch.setattr(compiler, name, failing(error))
     check("pred", is_native=True)
 
 

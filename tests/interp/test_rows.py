@@ -13,7 +13,6 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import pytest
 
@@ -21,8 +20,8 @@ import hlotool
 from hlotool.interp.arrays.dtypes import NUMBERS, Array
 from hlotool.interp.kernels.elementwise import COMPARISONS, ROWS
 from hlotool.interp.plan.forms import form_of
-from hlotool.interp.plan.number_loops import _wrap
-from hlotool.interp.plan.numbers import NumberTemplates, wrap_statement
+from hlotool.interp.plan.native.compiler import NativeSource, compile_native
+from hlotool.interp.plan.numbers import NumberTemplates, native_wrap_statement, wrap_statement
 from hlotool.interp.plan.operations import Operation, Variable
 from hlotool.interp.plan.scalars import scalar_expression
 from hlotool.interp.plan.writer import Writer
@@ -147,7 +146,7 @@ def loop_source(writer: Writer, parameters: Sequence[str], body: Sequence[str]) 
 
 
 def run_loop(writer: Writer, source: str, arguments: Sequence[Any], out: Any) -> Any:
-    namespace = {**writer.namespace, "asarray": np.asarray, "wrap": _wrap, "cell": array("f", [0.0])}
+    namespace = {**writer.namespace, "asarray": np.asarray, "cell": array("f", [0.0])}
     exec(source, namespace)
     with np.errstate(all="ignore"):
         namespace["loop"](*arguments, out)
@@ -196,7 +195,7 @@ def test_expressions_on_scalars(name):
 def test_expressions_on_python_numbers(name):
     for form in forms_on(name):
         writer = Writer()
-        templates = NumberTemplates(writer, for_numba=False)
+        templates = NumberTemplates(writer, is_native=False)
         template = templates.template(form.operation)
         if template is None:
             assert form_of(form.operation) is None
@@ -231,25 +230,25 @@ def operand_types(form: Form) -> list[str]:
 
 def check_native(forms: Sequence[Form]) -> None:
     writer = Writer()
-    templates = NumberTemplates(writer, for_numba=True)
+    templates = NumberTemplates(writer, is_native=True)
     pairs = [(form, template) for form in forms if (template := templates.template(form.operation)) is not None]
     if not pairs:
         return
     arguments = arguments_of(pairs[0][0])
     reads = [f"int64(a{k}[i])" if argument.dtype.kind in "iu" else f"a{k}[i]" for k, argument in enumerate(arguments)]
     parameters = [f"a{k}" for k in range(len(arguments))] + [f"o{k}" for k in range(len(pairs))]
-    with writer.block(f"def loop({', '.join(parameters)}):"), writer.block("for i in range(len(a0)):"):
+    with writer.block(f"def loop({', '.join(parameters)}):"), writer.block(f"for i in range({len(arguments[0])}):"):
         for k, (form, template) in enumerate(pairs):
             for variable, read in zip(form.variables, reads, strict=True):
                 writer.line(f"{writer.name(variable)} = {read}")
             writer.line(f"r{k} = {template.text.format(*(f'({templates.name(variable)})' for variable in form.operation.reads))}")
             if template.wraps is not None:
-                writer.line(wrap_statement(f"r{k}", template.wraps))
+                writer.line(native_wrap_statement(f"r{k}", template.wraps))
             writer.line(f"o{k}[i] = r{k}")
-    namespace = {**writer.namespace, "int64": numba.int64, "wrap": numba.njit(lambda number: number)}
-    exec(writer.text, namespace)
     expectations = [expected_of(form, arguments) for form, _ in pairs]
     results = [np.empty_like(expected) for expected in expectations]
-    numba.njit(error_model="numpy")(namespace["loop"])(*arguments, *results)
+    step = compile_native(NativeSource(writer.text, writer.namespace), [*arguments, *results])
+    assert step is not None
+    step(*arguments, *results)
     for (form, _), result, expected in zip(pairs, results, expectations, strict=True):
         assert_same_bits(result, expected, form, arguments)

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 from executors import LIMITS, disagreement, outcome, small_blocks
-from looped import compiled_loops
+from looped import compiled_clusters, compiled_loops
 from random_sizes import random_sizes_text
 from random_texts import random_text
 from sources import operations
@@ -24,6 +24,17 @@ def test_random_operations(seed: int) -> None:
         assert disagreement(text) is None, text
         with small_blocks():
             assert disagreement(text) is None, text
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_clusters_in_machine_code(seed: int) -> None:
+    with small_blocks(), compiled_clusters() as sources:
+        for text in operations(40, seed):
+            assert disagreement(text) is None, text
+        for number in range(10):
+            text = str(random_module(1000 * seed + number))
+            assert disagreement(text) is None, text
+    assert sources, "nothing was compiled"
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -50,6 +61,6 @@ def test_sizes_out_of_range_are_errors_everywhere(seed: int) -> None:
         _, expected = outcome(hlotool.parse(text), arguments, "reference", LIMITS)
         failures += bool(expected)
         assert bool(outcome(hlotool.parse(text), arguments, "plan", LIMITS)[1]) == bool(expected), text
-        with small_blocks(), compiled_loops(with_numba=False):
+        with small_blocks(), compiled_loops(with_llvm=False):
             assert bool(outcome(hlotool.parse(text), arguments, "plan", LIMITS)[1]) == bool(expected), text
     assert 0 < failures < 25

@@ -93,5 +93,5 @@ def loop_disagreement(text: str) -> str | None:
     loop = looped(module)
     if loop is None:
         return None
-    with compiled_loops(with_numba=False):
+    with compiled_loops(with_llvm=False):
         return disagreement(str(loop), inputs=1)

@@ -5,7 +5,7 @@ Numba or Python runs the source of a loop; Python starts much faster.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -13,8 +13,8 @@ from unittest.mock import patch
 import numpy as np
 
 import hlotool
-from hlotool.interp.plan.native import loops
-from hlotool.interp.plan.native.compiler import NativeSource, Step
+from hlotool.interp.plan.native import clusters, loops
+from hlotool.interp.plan.native.compiler import NativeSource, Step, compile_blocks
 from hlotool.ir.model import Module
 from hlotool.shapes.shape import Shape
 
@@ -73,13 +73,17 @@ def ones(name: str, shape: Shape) -> str:
     return f"  {name}z = {shape.element_type}[] constant({number}) {name} = {shape.text} broadcast({name}z), dimensions={{}}\n"
 
 
+def wrapped(number: int, bits: int) -> int:
+    half = 1 << (bits - 1)
+    return (number + half) % (2 * half) - half
+
+
 def in_python(source: NativeSource, arguments: Sequence[Any]) -> Step:
     """Returns a function that runs the source of a loop with Python's integers and NumPy's floats.
 
     Python's integers do not wrap, so `wrap` wraps them.
     """
-    half = 1 << 63
-    namespace = {**source.namespace, "int64": int, "wrap": lambda number: (number + half) % (2 * half) - half}
+    namespace = {**source.namespace, "int64": int, "wrap": wrapped}
     exec(compile(source.text, "<loop>", "exec"), namespace)
 
     def step(*arguments: Any) -> tuple[Any, ...]:
@@ -91,17 +95,35 @@ def in_python(source: NativeSource, arguments: Sequence[Any]) -> Step:
 
 
 @contextmanager
-def compiled_loops(*, with_numba: bool) -> Iterator[list[NativeSource]]:
+def compiled_loops(*, with_llvm: bool) -> Iterator[list[NativeSource]]:
     """Makes loops inside the `with` block compile in their first iteration.
 
     Yields a list to which the source of each compiled loop is added.
     """
     sources: list[NativeSource] = []
-    compiled = loops.compile_native if with_numba else in_python
+    compiled = loops.compile_native if with_llvm else in_python
 
     def spy(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
         sources.append(source)
         return compiled(source, arguments)
 
     with patch.object(loops, "compile_native", spy), patch.object(loops, "_SECONDS", float("-inf")):
+        yield sources
+
+
+@contextmanager
+def compiled_clusters() -> Iterator[list[NativeSource]]:
+    """Makes clusters inside the `with` block compile before they run for the first time.
+
+    Yields a list to which the source of each compiled function is added.
+    """
+    sources: list[NativeSource] = []
+
+    def spy(source: NativeSource, arguments: Sequence[Any]) -> Callable[..., None] | None:
+        function = compile_blocks(source, arguments)
+        assert function is not None, source.text
+        sources.append(source)
+        return function
+
+    with patch.object(clusters, "compile_blocks", spy), patch.multiple(clusters, _SECONDS=float("-inf"), _MIN_OPERATIONS=1):
         yield sources

@@ -5,7 +5,7 @@ same expression with three kinds of numbers:
 
 * Python's own numbers: unbounded integers, truth values, and doubles;
 * NumPy's scalars, which wrap and round like arrays;
-* machine numbers, which Numba compiles: 64-bit integers that wrap, truth values, and floats of both
+* machine numbers, which LLVM compiles: 64-bit integers that wrap, truth values, and floats of both
   widths.
 
 `{zero}` and `{one}` stand for constants of the operands' type, `{type}` for the NumPy type of the

@@ -22,9 +22,9 @@ from hlotool.interp.plan.operations import Axes, Operation, Variable, counted_di
 from hlotool.interp.plan.overwriting import overwritten_operand
 from hlotool.interp.plan.writer import Lines, Writer
 
-__all__ = ["BLOCK_ELEMENTS", "write_cluster"]
+__all__ = ["BLOCK_ELEMENTS", "ELEMENT_TYPES", "ClusterWriter"]
 
-BLOCK_ELEMENTS = 1 << 16
+BLOCK_ELEMENTS = 1 << 15
 """Elements per block: 256 KiB of f32, so that the buffers of a few operations fit into the caches.
 
 With smaller blocks, the overhead of calls becomes noticeable, especially with threads, which wait
@@ -42,16 +42,7 @@ The elements of the domain are counted once for each operation.
 """
 
 
-def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable], threads: int) -> None:
-    """Writes the loop over a cluster's blocks, to be run by this number of threads.
-
-    `needed` contains the variables that are read elsewhere, and `dying` those that nothing reads
-    later.
-    """
-    _ClusterWriter(writer, cluster, needed, dying, threads).write()
-
-
-class _ClusterWriter:
+class ClusterWriter:
     """A writer for one cluster.
 
     The block of a variable extends along the variable's `cluster.axes`. `names` maps the cluster's
@@ -97,7 +88,7 @@ class _ClusterWriter:
                 block = writer.local("b")
                 writer.line(f"{block} = {name}{self._index(axes)}")
                 blocks.append(block)
-                self.inputs[variable, axes] = self._widen(block, variable, axes)
+                self.inputs[variable, axes] = self.block_of(block, variable, axes)
             for (variable, axes), axis in self.iotas.items():
                 self.inputs[variable, axes] = _iota(self, variable, axis)
             targets = {}
@@ -105,10 +96,8 @@ class _ClusterWriter:
                 targets[variable] = writer.local("o")
                 writer.line(f"{targets[variable]} = {store}{self._index(self.cluster.axes[variable])}")
                 blocks.append(targets[variable])
-            for operation in self.cluster.operations:
-                self._write_operation(operation, targets)
-        arrays = {writer.name(variable) for variable in (*self.outputs, *self.cluster.reads)}
-        views = [view for view in views if view not in arrays]
+            self.write_body(targets)
+        views = sorted(set(views) - {writer.name(variable) for variable in (*self.outputs, *self.cluster.reads)})
         if self.threads > 1:
             with writer.block("def rows(first, last):"):
                 self._write_loops(body, "first, last")
@@ -127,15 +116,19 @@ class _ClusterWriter:
         name = writer.name(variable)
         dtype = NUMPY_TYPES[variable.shape.element_type]
         new = f"empty({writer.bind(variable.shape.dimensions)}, {writer.bind(dtype, dtype.name)})"
-        operand = overwritten_operand(self.cluster, variable, self.dying, self.axis)
+        operand = self.overwritten(variable)
         if operand is None:
             writer.line(f"{name} = {new}")
         else:
             self.dying.remove(operand)
             old = writer.name(operand)
             writer.line(f"o = [{old}]; del {old}; can = can_alias(o); {old} = o.pop()")
-            writer.line(f"{name} = {old} if can else {new}")
+            writer.line(f"{name} = {old} if can and {old}.flags.c_contiguous else {new}")
         return self._align(name, variable, axes)
+
+    def overwritten(self, variable: Variable) -> Variable | None:
+        """Returns the array from outside that a result may overwrite, or None if there is none."""
+        return overwritten_operand(self.cluster, variable, self.dying, self.axis)
 
     def _align(self, name: str, variable: Variable, axes: Axes) -> str:
         """Returns the name of a view of the array `name` that has all axes of the domain."""
@@ -155,19 +148,22 @@ class _ClusterWriter:
         for operation in self.cluster.operations:
             for operand, key in zip(operation.reads, self.cluster.keys(operation), strict=True):
                 variable, axes = key
-                if variable in self.buffers or key in aligned or key in self.inputs or key in self.iotas or self._is_initial(operation, operand):
+                if (
+                    variable in self.buffers
+                    or key in aligned
+                    or key in self.inputs
+                    or key in self.iotas
+                    or _is_initial(self.cluster, operation, operand)
+                ):
                     continue
                 dimension = None if isinstance(self.cluster.forms[operation], Reduction) else counted_dimension(variable)
                 if dimension is not None:
                     self.iotas[key] = axes[long_dimensions(variable.shape).index(dimension)]
                 elif variable.is_scalar:
-                    self.inputs[key] = self._widen(self.writer.name(variable), variable, ())
+                    self.inputs[key] = self.block_of(self.writer.name(variable), variable, ())
                 else:
                     aligned[key] = self._align(self.writer.name(variable), variable, axes)
         return list(aligned.items())
-
-    def _is_initial(self, operation: Operation, operand: Variable) -> bool:
-        return isinstance(self.cluster.forms[operation], Reduction) and operand is operation.operands[1][0]
 
     def _repeat(self, name: str, variable: Variable, axes: Axes) -> None:
         """Repeats a vector for all rows of a block if it is the same for all blocks."""
@@ -211,7 +207,12 @@ class _ClusterWriter:
 
     # ---- operations in a block ------------------------------------------------------------------
 
-    def _widen(self, block: str, variable: Variable, axes: Axes) -> str:
+    def write_body(self, targets: dict[Variable, str]) -> None:
+        """Writes the operations; `targets` maps results to their blocks."""
+        for operation in self.cluster.operations:
+            self.write_operation(operation, targets)
+
+    def block_of(self, block: str, variable: Variable, axes: Axes) -> str:
         """Returns the name of the block in its computation type."""
         number = NUMBERS[variable.shape.element_type]
         if number.held == number.computed:
@@ -225,7 +226,7 @@ class _ClusterWriter:
         self.writer.line(f"{buffer}[...] = {block}")
         return buffer
 
-    def _write_operation(self, operation: Operation, targets: dict[Variable, str]) -> None:
+    def write_operation(self, operation: Operation, targets: dict[Variable, str]) -> None:
         self.writer.comment(operation.instruction)
         (result,) = operation.results
         form, target = self.cluster.forms[operation], targets.get(result)
@@ -269,19 +270,19 @@ class _ClusterWriter:
         or in a buffer.
         """
         axes, number = self.cluster.axes[result], NUMBERS[result.shape.element_type]
-        if self._span(key) == axes:
+        if self.span(key) == axes:
             self.names[result] = operand
             self.buffers.share(result, key[0])
         elif target is not None and number.held == number.computed:
             self.names[result] = target
         else:
-            self.names[result] = self.buffers.hold(result, _ELEMENT_TYPES[number.computed.name], axes)
+            self.names[result] = self.buffers.hold(result, ELEMENT_TYPES[number.computed.name], axes)
             self.writer.line(f"{self.names[result]}[...] = {operand}")
         self.buffers.release([key])
 
-    def _span(self, key: tuple[Variable, Axes]) -> Axes:
+    def span(self, key: tuple[Variable, Axes]) -> Axes:
         """Returns the axes along which a block is longer than 1; for an iota, the counted axis."""
-        return key[1] if key not in self.iotas else (self.iotas[key],)
+        return (self.iotas[key],) if key in self.iotas else key[1]
 
     def _write_reduction(self, operation: Operation, form: Reduction, operand: str, target: str | None) -> None:
         writer = self.writer
@@ -321,8 +322,8 @@ class _ClusterWriter:
             self.names[result] = target
             write(target)
             return
-        if fills or all(self._span(key) != axes for key in keys):
-            value = self.buffers.hold(result, _ELEMENT_TYPES[number.computed.name], axes)
+        if fills or all(self.span(key) != axes for key in keys):
+            value = self.buffers.hold(result, ELEMENT_TYPES[number.computed.name], axes)
             write(value)
         else:
             value = writer.local("r")
@@ -340,14 +341,18 @@ class _ClusterWriter:
         variable, axes = key
         if key in self.repeated:
             axes = tuple(range(self.axis, len(self.domain)))
-        element_type = _ELEMENT_TYPES[f"int{8 * number.computed.itemsize}"]
+        element_type = ELEMENT_TYPES[f"int{8 * number.computed.itemsize}"]
         mask, is_known = self.buffers.mask(variable, element_type, axes)
         if not is_known:
             self.writer.line(f"{self.writer.bind(np.negative, 'negative')}({pred}.view({self.writer.bind(_INT8, 'int8')}), {mask})")
         return mask
 
 
-def _iota(self: _ClusterWriter, variable: Variable, axis: int) -> str:
+def _is_initial(cluster: Cluster, operation: Operation, operand: Variable) -> bool:
+    return isinstance(cluster.forms[operation], Reduction) and operand is operation.operands[1][0]
+
+
+def _iota(self: ClusterWriter, variable: Variable, axis: int) -> str:
     """Returns the name of the block of an iota that counts along an axis of the domain."""
     writer, element_type = self.writer, variable.shape.element_type
     dtype = NUMPY_TYPES[element_type]
@@ -366,5 +371,5 @@ def _iota(self: _ClusterWriter, variable: Variable, axis: int) -> str:
 
 
 _INT8 = np.dtype(np.int8)
-_ELEMENT_TYPES = {number.held.name: name for name, number in NUMBERS.items()}
+ELEMENT_TYPES = {number.held.name: name for name, number in NUMBERS.items()}
 """Element types by the names of NumPy's types."""

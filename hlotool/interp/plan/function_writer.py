@@ -12,11 +12,11 @@ from typing import Any
 from hlotool.analysis.loops import exact_trip_count
 from hlotool.interp.arrays.memory_order import arrange
 from hlotool.interp.kernels.control_flow import is_pure
-from hlotool.interp.plan.blocks import write_cluster
 from hlotool.interp.plan.forms import Form, Reduction, form_of, reduction_of
 from hlotool.interp.plan.fusing import Cluster, schedule
 from hlotool.interp.plan.loop_layouts import required_orders
 from hlotool.interp.plan.lowering import Lowering
+from hlotool.interp.plan.native.clusters import write_cluster
 from hlotool.interp.plan.native.loops import NativeLoop, native_loop
 from hlotool.interp.plan.number_loops import NumberLoop, number_loop
 from hlotool.interp.plan.operations import Branches, Call, Loop, Operation, Region, Variable

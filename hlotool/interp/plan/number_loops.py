@@ -43,7 +43,7 @@ class NumberLoop:
         self._native = native
         # Safe to execute: the source consists of names and numbers that the writer generates (see
         # the docstring of its module).
-        namespace = {**writer.namespace, "asarray": np.asarray, "wrap": _wrap}
+        namespace = {**writer.namespace, "asarray": np.asarray}
         exec(compile(self.source, "<loop>", "exec"), namespace)
         self._python = namespace["loop"]
 
@@ -63,12 +63,6 @@ class NumberLoop:
         return has_ended, iterations, tuple([scalar_type(number) for scalar_type, number in zip(self._types, numbers, strict=True)])
 
 
-def _wrap(number: int) -> int:
-    """Returns an integer wrapped to the range of signed 64-bit integers."""
-    half = 1 << 63
-    return (number + half) % (2 * half) - half
-
-
 def number_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NumberLoop | None:
     """Returns the function of a loop that computes only with numbers; None for other loops."""
     inside = (*loop.condition.operations, *loop.body.operations)
@@ -86,7 +80,7 @@ def number_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NumberLo
 
 def _write(writer: Writer, loop: Loop, condition: list[Operation], body: list[Operation], outside: Leaves) -> bool:
     """Writes a loop with these operations. Returns whether there are templates for all of them."""
-    names = NumberTemplates(writer, for_numba=False)
+    names = NumberTemplates(writer, is_native=False)
     templates: dict[Operation, NumberTemplate] = {}
     (continues,) = loop.condition.results
     for operation in (*condition, *body):

@@ -1,4 +1,4 @@
-"""Operations on single numbers as text, for Python's own numbers, for Numba, and for NumPy scalars.
+"""Operations on single numbers as text, for Python's own numbers, for machine code, and for NumPy scalars.
 
 Python's numbers are faster than NumPy's scalars, but they must be converted from and to arrays.
 They are therefore used only in loops that contain nothing but numbers.
@@ -19,7 +19,7 @@ from hlotool.interp.plan.forms import Form, form_of
 from hlotool.interp.plan.operations import Operation, Variable
 from hlotool.interp.plan.writer import Writer
 
-__all__ = ["NumberTemplate", "NumberTemplates", "can_hold", "fill", "is_held", "limits_of", "wrap_statement"]
+__all__ = ["NumberTemplate", "NumberTemplates", "can_hold", "fill", "is_held", "limits_of", "native_wrap_statement", "wrap_statement"]
 
 
 class NumberTemplate(NamedTuple):
@@ -56,16 +56,16 @@ None means that there is no bound.
 
 
 class NumberTemplates:
-    """A factory for the templates of operations, for Python or for Numba.
+    """A factory for the templates of operations, for Python or for machine code.
 
     The operations must be passed in the order in which they run.
 
-    For Numba, there are no templates for operations that only NumPy computes.
+    For machine code, there are no templates for operations that only NumPy computes.
     """
 
-    def __init__(self, writer: Writer, *, for_numba: bool) -> None:
+    def __init__(self, writer: Writer, *, is_native: bool) -> None:
         self._writer = writer
-        self._kind: Literal["python", "native"] = "native" if for_numba else "python"
+        self._kind: Literal["python", "native"] = "native" if is_native else "python"
         self._ranges: dict[Variable, Range] = {}
 
     def name(self, variable: Variable) -> str:
@@ -74,7 +74,7 @@ class NumberTemplates:
             return self._writer.name(variable)
         number = variable.constant.item()
         if isinstance(number, float):
-            # Numba requires the name, which is bound to a float of the right width.
+            # Machine code needs the name, which is bound to a float of the right width.
             return self._writer.name(variable) if self._kind == "native" else self._writer.bind(number)
         return f"({number})" if number < 0 else str(number)
 
@@ -95,18 +95,35 @@ class NumberTemplates:
         For an operation on arrays, the template is for a single element.
         """
         form = form_of(operation)
-        if form is None or len(operation.results) != 1 or not all(map(is_held, (*operation.reads, *operation.results))):
+        if form is None or len(operation.results) != 1 or not all(map(self._is_held, (*operation.reads, *operation.results))):
             return None
         (result,) = operation.results
-        ranges = [self._ranges.get(variable, limits_of(variable)) for variable in operation.reads]
+        ranges = [self._range_of(variable) for variable in operation.reads]
         number = NUMBERS[result.shape.element_type]
-        template = self._template(form.expression, ranges, number)
+        template = NumberTemplate("{0}") if form.is_narrow and form.copies else self._template(form.expression, ranges, number)
         if template is None:
             return None
+        if form.is_narrow and form.rounds:
+            template = template._replace(text=f"round_{result.shape.element_type}({template.text})")
         ends = form.expression.range_of(ranges)
         if ends is not None and template.wraps is None and number.element.is_integral:
             self._ranges[result] = ends
         return template._replace(text=fill(template.text, self._kind, form, operation, self._writer))
+
+    def _is_held(self, variable: Variable) -> bool:
+        """Returns whether there are expressions for a variable's type.
+
+        Machine code represents narrow floats as f32. Unsigned integers of 64 bits do not fit into its
+        integers.
+        """
+        number = NUMBERS.get(variable.shape.element_type)
+        if self._kind == "native" and number is not None:
+            return number.computed.kind in "bif" or (number.computed.kind == "u" and number.bits < 64)
+        return is_held(variable)
+
+    def _range_of(self, variable: Variable) -> Range:
+        source = variable.view_source[0]
+        return self._ranges.get(variable) or self._ranges.get(source) or limits_of(source)
 
     def combination(self, monoid: Monoid, number: NumberType) -> NumberTemplate | None:
         """Returns the template for the combining function of a reduction; None if there is none."""
@@ -190,10 +207,13 @@ _REPLACEMENTS: dict[str, Callable[[str, Form, Operation, Writer], str]] = {
 
 
 def wrap_statement(target: str, number: NumberType) -> str:
-    """Returns the statement that wraps a number to the range of its type."""
+    """Returns the statement that wraps one of Python's numbers to the range of its type."""
     values, half = 1 << number.bits, 1 << (number.bits - 1)
     if number.kind == "unsigned":
         return f"{target} &= {values - 1}"
-    # Numba's 64-bit integers are always in range, and the mask does not fit into them.
-    inside = f"wrap({target})" if number.bits == 64 else f"({target} + {half} & {values - 1}) - {half}"
-    return f"if not {-half} <= {target} <= {half - 1}: {target} = {inside}"
+    return f"if not {-half} <= {target} <= {half - 1}: {target} = ({target} + {half} & {values - 1}) - {half}"
+
+
+def native_wrap_statement(target: str, number: NumberType) -> str:
+    """Returns the statement that wraps a machine number to the range of its type."""
+    return wrap_statement(target, number) if number.kind == "unsigned" else f"{target} = wrap({target}, {number.bits})"

@@ -1,1 +1,1 @@
-"""Compiles loops over numbers and small arrays to machine code with Numba, once they are hot."""
+"""Compiles loops and clusters to machine code with LLVM, once that is worthwhile."""

@@ -1,17 +1,22 @@
-"""Compiles functions in generated source with Numba, if it is installed."""
+"""Compiles functions in generated source to machine code with LLVM, if llvmlite is installed."""
 
 from __future__ import annotations
 
-import sys
-import warnings
+import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-__all__ = ["NativeSource", "Step", "compile_native", "is_installed"]
+import numpy as np
 
+from hlotool.interp.plan.native.machine_numbers import DATA_OFFSET, ArrayOf, Untranslatable
+from hlotool.interp.plan.native.translator import translate
+
+__all__ = ["NativeSource", "Step", "compile_blocks", "compile_native", "is_installed", "seconds_to_load"]
+
+_SECONDS_TO_LOAD = 0.045
 Step = Callable[..., tuple[Any, ...]]
 
 
@@ -24,57 +29,110 @@ class NativeSource(NamedTuple):
 
 @cache
 def is_installed() -> bool:
-    """Returns whether Numba is installed; it may still be unable to compile."""
-    return find_spec("numba") is not None
+    """Returns whether llvmlite is installed; it may still be unable to compile."""
+    return find_spec("llvmlite") is not None
 
 
-def _numba() -> Any:
-    """Returns Numba, imported without the settings file of the working directory.
-
-    The file is not trusted, since the directory may come from anywhere. Raises any error that
-    importing Numba raises.
-    """
-    if sys.modules.get("numba") is not None:
-        return import_module("numba")
-    # Numba reads the settings file if it can import yaml, and warns otherwise. It looks for the
-    # file again later, so the name of the file is removed below.
-    yaml = sys.modules.get("yaml")
-    sys.modules["yaml"] = None  # type: ignore[assignment]
+@cache
+def _llvm() -> Any:
+    """Returns LLVM's library, or None if it cannot be used."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            numba = import_module("numba")
-    finally:
-        if yaml is None:
-            del sys.modules["yaml"]
-        else:
-            sys.modules["yaml"] = yaml
-    numba.core.config._config_fname = ""
-    return numba
+        llvm = import_module("llvmlite.binding")
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+    except Exception:
+        # llvmlite is not installed, or was built for another system. In the latter case, it raises
+        # many types of errors.
+        return None
+    return llvm
+
+
+def seconds_to_load() -> float:
+    """Returns the approximate time for loading LLVM, or 0 if it is loaded."""
+    return 0.0 if _llvm.cache_info().currsize else _SECONDS_TO_LOAD
+
+
+def _machine_code(llvm: Any, text: str) -> tuple[Any, int]:
+    """Returns an engine, which keeps the code alive, and the address of its function `loop`."""
+    # The engine owns the target machine, so each engine needs a new one.
+    features = llvm.get_host_cpu_features().flatten()
+    machine = llvm.Target.from_default_triple().create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True)
+    module = llvm.parse_assembly(text)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    return engine, engine.get_function_address("loop")
+
+
+def _compile(source: NativeSource, arguments: Sequence[Any], *, is_parallel: bool) -> tuple[Callable[..., None], list[str]] | None:
+    """Returns the function in machine code, and the types of its results."""
+    try:
+        translation = translate(source.text, source.namespace, arguments, is_parallel=is_parallel)
+    except (Untranslatable, RecursionError):
+        return None
+    llvm = _llvm()
+    if llvm is None:
+        return None
+    try:
+        engine, address = _machine_code(llvm, translation.text)
+    except Exception:
+        # The errors of LLVM are plain Python exceptions.
+        return None
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *map(_c_type, arguments))(address)
+    # The code contains the addresses of arrays in the namespace.
+    function.kept_alive = engine, source.namespace  # type: ignore[attr-defined]
+    return function, translation.results
 
 
 def compile_native(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
     """Returns the function in machine code, compiled for the types of these arguments.
 
-    Returns None if Numba cannot be imported, or if it cannot compile the function.
+    Returns None if llvmlite cannot be imported, or if the function cannot be compiled.
     """
-    try:
-        numba = _numba()
-    except Exception:
-        # Numba is not installed, or was built for another version of NumPy. In the latter case, its
-        # modules raise many types of errors.
+    compiled = _compile(source, arguments, is_parallel=False)
+    if compiled is None:
         return None
-    # Numba's 64-bit integers wrap automatically.
-    namespace = {**source.namespace, "int64": numba.int64, "wrap": numba.njit(lambda number: number)}
-    # Safe to execute: the source consists of names and numbers that the writer generates (see the
-    # docstring of its module).
-    exec(compile(source.text, "<loop>", "exec"), namespace)
-    step = numba.njit(error_model="numpy")(namespace["loop"])
-    try:
-        step.compile(tuple(map(numba.typeof, arguments)))
-    except Exception:
-        # In addition to its own errors, Numba may exceed the recursion limit in long functions, and
-        # LLVM's errors are plain Python exceptions.
+    function, kinds = compiled
+
+    def step(*arguments: Any) -> tuple[Any, ...]:
+        out = np.zeros(len(kinds), np.int64)
+        function(out.ctypes.data, *map(_c_argument, arguments))
+        return tuple([out[k : k + 1].view(_RESULTS[kind])[0].item() for k, kind in enumerate(kinds)])
+
+    return step
+
+
+def compile_blocks(source: NativeSource, arguments: Sequence[Any]) -> Callable[..., None] | None:
+    """Returns a function on blocks in machine code; its first argument is not used.
+
+    It takes contiguous arrays as their `id`. Returns None in the same cases as `compile_native`, or
+    if NumPy's arrays are not laid out as expected.
+    """
+    array = np.zeros(1)
+    if ctypes.c_void_p.from_address(id(array) + DATA_OFFSET).value != array.ctypes.data:
         return None
-    result: Step = step
-    return result
+    compiled = _compile(source, arguments, is_parallel=True)
+    return None if compiled is None else compiled[0]
+
+
+_RESULTS: dict[str, Any] = {"i1": np.int64, "i64": np.int64, "float": np.float32, "double": np.float64}
+
+
+def _c_type(argument: Any) -> Any:
+    if isinstance(argument, (ArrayOf, np.ndarray)):
+        return ctypes.c_void_p
+    if isinstance(argument, (bool, np.bool_)):
+        return ctypes.c_bool
+    if isinstance(argument, (int, np.integer)):
+        return ctypes.c_int64
+    return ctypes.c_double if isinstance(argument, float) else ctypes.c_float
+
+
+def _c_argument(argument: Any) -> Any:
+    if isinstance(argument, np.ndarray):
+        return argument.ctypes.data
+    return argument.item() if isinstance(argument, np.generic) else argument

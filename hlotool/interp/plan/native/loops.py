@@ -1,4 +1,4 @@
-"""Decides which loops to compile and when, writes their source for Numba, and runs them.
+"""Decides which loops to compile and when, writes their source, and runs them.
 
 A loop is compiled once it has run for so long that compiling it is worthwhile.
 """
@@ -17,7 +17,7 @@ from hlotool.analysis.loops import exact_trip_count
 from hlotool.interp.arrays.dtypes import NUMPY_TYPES, Array
 from hlotool.interp.engine.binding import Binding
 from hlotool.interp.kernels.control_flow import FIRST_COMPARED, is_pure, is_same, next_iteration
-from hlotool.interp.plan.native.compiler import NativeSource, Step, compile_native, is_installed
+from hlotool.interp.plan.native.compiler import NativeSource, Step, compile_native, is_installed, seconds_to_load
 from hlotool.interp.plan.native.native_statements import CannotCompile, NativeStatements, size_of
 from hlotool.interp.plan.native.operation_writers import write_operation
 from hlotool.interp.plan.numbers import is_held
@@ -49,15 +49,16 @@ _TOO_MUCH_WORK = 1 << 29
 Such a loop might never end, and it cannot be interrupted.
 """
 _MAX_ITERATIONS = (1 << 63) - 1
-_SECONDS, _SECONDS_PER_OPERATION, _SECONDS_PER_PAIR = 0.25, 0.003, 0.0003
-"""Terms of the run time in seconds after which a loop is compiled.
+_SECONDS, _SECONDS_PER_NUMBER, _SECONDS_PER_ARRAY, _SECONDS_PER_PAIR = 0.015, 0.0005, 0.003, 0.00006
+"""Terms of the measured compile time in seconds.
 
-The terms are a constant, a term per operation and a term per pair of operations. The sum is about a
-third of the compile time, which is longest for calls to NumPy's loops.
+The terms are a constant, a term per operation with a number or an array as result, and a term per
+pair of operations on arrays. A loop is compiled once it has run for this time, or when it is known
+that it will: it never takes more than twice as long as with the better of the two choices.
 """
-_HOT = 1 << 17
-"""The number of iterations after which a loop is compiled in any case."""
-_SECONDS_TO_COMPILE = 10.0
+_SECONDS_PER_STEP = 4e-8
+"""The time that Python takes for an operation on numbers."""
+_SECONDS_TO_COMPILE = 2.0
 """Seconds that must remain for the run, in addition to the estimated compile time.
 
 This margin keeps the run within its time limit even if compiling takes longer than usual.
@@ -107,11 +108,9 @@ class NativeLoop:
     __slots__ = (
         "_arguments",
         "_bindings",
-        "_counted",
         "_entered",
         "_is_compared",
         "_is_possible",
-        "_iterations",
         "_loop",
         "_seconds",
         "_step",
@@ -119,18 +118,20 @@ class NativeLoop:
         "outside",
     )
 
-    def __init__(self, loop: Loop, bindings: Mapping[Instruction, Binding], outside: Leaves, count: int) -> None:
+    def __init__(self, loop: Loop, bindings: Mapping[Instruction, Binding], outside: Leaves) -> None:
         self.outside = outside
-        self._threshold = _SECONDS + _SECONDS_PER_OPERATION * count + _SECONDS_PER_PAIR * count**2
+        operations = list(_operations(loop))
+        arrays = sum(not result.is_scalar for operation in operations for result in operation.results)
+        self._threshold = _SECONDS + _SECONDS_PER_NUMBER * len(operations) + _SECONDS_PER_ARRAY * arrays + _SECONDS_PER_PAIR * arrays**2
         self._loop = loop
         self._bindings = bindings
-        self._is_compared = exact_trip_count(loop.instruction) is None and all(map(is_pure, loop.instruction.called))
+        count = exact_trip_count(loop.instruction)
+        self._is_compared = count is None and all(map(is_pure, loop.instruction.called))
         self._is_possible = True
-        self._seconds = 0.0
-        self._iterations = 0
-        # `_seconds` and `_iterations` include the current execution of the loop up to this time and
-        # this iteration.
-        self._entered, self._counted = 0.0, 0
+        # The time of earlier executions, of the current one until `_entered`, and of its expected
+        # iterations.
+        self._seconds = (count or 0) * len(operations) * _SECONDS_PER_STEP
+        self._entered = 0.0
         self._step: Step | None = None
         self._arguments: list[Array] = []
 
@@ -139,7 +140,7 @@ class NativeLoop:
 
         This is iteration 1 if the loop has already run for long enough, else `check`.
         """
-        self._entered, self._counted = time.monotonic(), 0
+        self._entered = time.monotonic()
         return 1 if self._has_run_long() else check
 
     def __call__(self, run: PlanRun, iterations: int, *values: Any) -> tuple[Any, ...] | None:
@@ -148,7 +149,7 @@ class NativeLoop:
         Returns None if the loop must continue without machine code. `values` contains the state and
         the variables read from outside, as arrays and NumPy scalars.
         """
-        if not self._is_hot(run, iterations):
+        if not self._is_hot(run):
             return None
         count = len(self._loop.state)
         state = values[:count]
@@ -186,19 +187,18 @@ class NativeLoop:
                 current[k] = NUMPY_TYPES[variable.shape.element_type].type(next(left))
         return code == _HAS_ENDED, iterations, tuple(current)
 
-    def _is_hot(self, run: PlanRun, iterations: int) -> bool:
+    def _is_hot(self, run: PlanRun) -> bool:
         if not self._is_possible:
             return False
         now = time.monotonic()
         self._seconds += now - self._entered
-        self._iterations += iterations - self._counted
-        self._entered, self._counted = now, iterations
+        self._entered = now
         if self._step is not None or not self._has_run_long():
             return self._step is not None
         return run.deadline is None or run.deadline - now > _SECONDS_TO_COMPILE + 3 * self._threshold
 
     def _has_run_long(self) -> bool:
-        return self._seconds >= self._threshold or self._iterations >= _HOT
+        return self._seconds >= self._threshold + seconds_to_load()
 
     def _compile(self, state: Sequence[Any], outside: Sequence[Any]) -> bool:
         try:
@@ -224,8 +224,7 @@ def _copy_argument(value: Any) -> Any:
 def _read_only_argument(value: Any) -> Any:
     """Returns an argument that machine code only reads.
 
-    In Numba, writable and read-only arrays have different types. All of these arrays are made
-    read-only, so that their types do not depend on the caller.
+    Arrays become flat and contiguous.
     """
     if not isinstance(value, np.ndarray):
         return _copy_argument(value)
@@ -237,7 +236,7 @@ def _read_only_argument(value: Any) -> Any:
 def native_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NativeLoop | None:
     """Returns an object that can compile a loop.
 
-    Returns None if Numba is not installed, or if the loop has no state, too many operations, or
+    Returns None if llvmlite is not installed, or if the loop has no state, too many operations, or
     operations, types or sizes of arrays that are not supported.
     """
     if not is_installed() or not loop.state or not all(map(_is_small, loop.state)):
@@ -251,7 +250,7 @@ def native_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NativeLo
         if not all(map(_is_small, operation.results)) or not all(map(is_readable, operation.reads)):
             return None
     outside = outside_variables(loop)
-    return NativeLoop(loop, bindings, outside, count) if all(map(_is_readable, outside)) else None
+    return NativeLoop(loop, bindings, outside) if all(map(_is_readable, outside)) else None
 
 
 def _operations(loop: Loop) -> Iterator[Operation]:
@@ -272,7 +271,7 @@ def is_simple(operation: Operation) -> bool:
 
 
 def _is_readable(variable: Variable) -> bool:
-    # u64 is excluded, because Numba converts it to floats when it is combined with signed integers.
+    # u64 is excluded, because machine code has only signed integers.
     is_known = is_held(variable) and variable.shape.element_type != "u64"
     return is_known and not any(variable.shape.dynamic) and 0 < size_of(variable) <= _MAX_READ
 

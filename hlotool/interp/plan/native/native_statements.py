@@ -1,7 +1,7 @@
-"""Operations on numbers and small arrays as statements that Numba compiles.
+"""Operations on numbers and small arrays as statements for machine code.
 
 Arrays are flat and row-major; each has its own memory, which is allocated before the loop begins.
-Elementwise operations are loops over elements, with the same expressions as for numbers. If Numba's
+Elementwise operations are loops over elements, with the same expressions as for numbers. If the
 results would differ from NumPy's, the C loops of NumPy's functions are called instead.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from hlotool.interp.arrays.dtypes import NUMBERS, NUMPY_TYPES, Array
 from hlotool.interp.engine.binding import Binding
 from hlotool.interp.plan.native.ufunc_loops import ufunc_loop
-from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, wrap_statement
+from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, native_wrap_statement
 from hlotool.interp.plan.operations import Variable
 from hlotool.interp.plan.writer import Writer
 from hlotool.ir.model import Instruction
@@ -60,7 +60,7 @@ class NativeStatements:
         """The lines that name parts of the memory."""
         self.writer = writer
         self.bindings = bindings
-        self.templates = NumberTemplates(writer, for_numba=True)
+        self.templates = NumberTemplates(writer, is_native=True)
         self._has_calls = False
         # `_uniform` maps arrays to the number that all their elements equal. `_shared` maps arrays
         # to other arrays whose memory they use.
@@ -141,7 +141,7 @@ class NativeStatements:
         value = target if target.isidentifier() else self.writer.local("t")
         self.writer.line(f"{value} = {template.text.format(*map(_enclose, operands))}")
         if template.wraps is not None:
-            self.writer.line(wrap_statement(value, template.wraps))
+            self.writer.line(native_wrap_statement(value, template.wraps))
         if value != target:
             self.writer.line(f"{target} = {value}")
 

@@ -241,9 +241,7 @@ def native_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NativeLo
     """
     if not is_installed() or not loop.state or not all(map(_is_small, loop.state)):
         return None
-    count = 0
-    for operation in _operations(loop):
-        count += 1
+    for count, operation in enumerate(_operations(loop), 1):
         if count > _MAX_COMPILED or (type(operation) not in _WRITERS and not is_simple(operation)):
             return None
         is_readable = _is_readable if REARRANGES in operation.instruction.op.traits or operation.regions else _is_small

@@ -1,6 +1,6 @@
 """Compiled loops over numbers and small arrays, which compute the same bits as uncompiled loops.
 
-The results are the same whether Numba or Python runs the generated source.
+The results are the same whether LLVM or Python runs the generated source.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Code for loops over numbers, with and without Numba: the results are those of array kernels."""
+"""Code for loops over numbers, as machine code and in Python: the results are those of array kernels."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def constants(name: str) -> list[str]:
 def operations(name: str, *, is_native: bool) -> list[tuple[str, str]]:
     """Returns operations on `x`, `y` and constants, each as an element type and HLO text.
 
-    With `is_native`, returns only the operations that are tested with Numba.
+    With `is_native`, returns only the operations that are tested as machine code.
     """
     return [row for row in every_operation(name) if not is_native or not is_left_to_python(name, *row)]
 
 
 def is_left_to_python(name: str, kind: str, text: str) -> bool:
-    """Returns whether an operation is tested only without Numba.
+    """Returns whether an operation is tested only in Python.
 
-    Either Numba cannot compile the operation, or a similar operation is tested with Numba, since
+    Either the operation cannot be compiled, or a similar operation is compiled, since
     compiling all of them would take a long time.
     """
     opcode = text.partition("(")[0]
     if kind == "u64" or (opcode != "compare" and text.endswith((", c0)", ", c1)", ", c2)"))):
         return True
     if name == "s64":
-        # Divisions and operations on their results are tested only without Numba.
+        # Divisions and operations on their results are tested only in Python.
         return opcode in ("divide", "remainder", "shift-right-logical") or any(f"({operand}" in text or f", {operand})" in text for operand in "dehq")
     return name in FLOATS and opcode == "power"
 

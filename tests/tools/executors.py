@@ -82,7 +82,7 @@ def disagreement(text: str, inputs: int = INPUTS, options: RunOptions = LIMITS) 
 def loop_disagreement(text: str) -> str | None:
     """Returns the difference between the executors on a valid module in a loop, or None.
 
-    The source of the compiled loop is run by Python, not by Numba.
+    The source of the compiled loop is run by Python, not by LLVM.
     """
     try:
         module = hlotool.parse(text)

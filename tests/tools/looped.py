@@ -1,6 +1,6 @@
 """Puts modules into loops, to test the compilation of loops.
 
-Numba or Python runs the source of a loop; Python starts much faster.
+LLVM or Python runs the source of a loop; Python starts much faster.
 """
 
 from __future__ import annotations

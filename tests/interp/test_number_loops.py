@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import product
 from unittest.mock import patch
 
@@ -170,7 +171,7 @@ def failing(error: type[Exception]) -> Callable[..., object]:
 
 def test_without_llvm_results_are_the_same(monkeypatch):
     monkeypatch.setattr(loops, "_SECONDS", float("-inf"))
-    monkeypatch.setattr(compiler, "_llvm", lambda: None)
+    monkeypatch.setattr(compiler, "_llvm", cache(lambda: None))
     check("pred", is_native=True)
 
 

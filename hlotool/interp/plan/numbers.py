@@ -1,4 +1,4 @@
-"""Operations on single numbers as text, for Python's own numbers, for machine code, and for NumPy scalars.
+"""Operations on single numbers as text, for Python, for machine code, and for NumPy scalars.
 
 Python's numbers are faster than NumPy's scalars, but they must be converted from and to arrays.
 They are therefore used only in loops that contain nothing but numbers.
@@ -113,8 +113,8 @@ class NumberTemplates:
     def _is_held(self, variable: Variable) -> bool:
         """Returns whether there are expressions for a variable's type.
 
-        Machine code represents narrow floats as f32. Unsigned integers of 64 bits do not fit into its
-        integers.
+        Machine code represents narrow floats as f32. Its integers are signed, so that u64 is
+        excluded.
         """
         number = NUMBERS.get(variable.shape.element_type)
         if self._kind == "native" and number is not None:

@@ -160,6 +160,8 @@ class _NativeWriter(ClusterWriter):
         return None if operand is None or max(self.readers[operand]) > self.made[variable] else operand
 
     def block_of(self, block: str, variable: Variable, axes: Axes) -> str:
+        if variable.is_scalar:
+            return super().block_of(block, variable, axes)
         if any(isinstance(self.stages[number], _Group) for number in self.readers[variable]):
             self.writer.line(f"if not {block}.flags.c_contiguous: {block} = {block}.copy()")
         if all(isinstance(self.stages[number], _Group) for number in self.readers[variable]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,9 @@ def test_all_modules_of_the_tests(folder):
 def test_random_modules(module):
     check_rebuilt(module)
     code = hlotool.to_python(module)
-    # The module was built with the builder's methods, so these methods can rebuild it.
-    assert ".instruction(" not in code
+    # The module was built with the builder's methods, so these methods can rebuild it. Only
+    # broadcasts whose dimensions are not in order have no method.
+    assert set(re.findall(r'\.instruction\("([^"]*)"', code)) <= {"broadcast"}
     assert "check=False" not in code
 
 

@@ -29,7 +29,9 @@ def test_random_operations(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_random_clusters_in_machine_code(seed: int) -> None:
     with small_blocks(), compiled_clusters() as sources:
-        for text in operations(40, seed):
+        random = Random(seed)
+        for _ in range(40):
+            text = operations(random)
             assert disagreement(text) is None, text
         for number in range(10):
             text = str(random_module(1000 * seed + number))

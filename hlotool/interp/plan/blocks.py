@@ -148,13 +148,9 @@ class ClusterWriter:
         for operation in self.cluster.operations:
             for operand, key in zip(operation.reads, self.cluster.keys(operation), strict=True):
                 variable, axes = key
-                if (
-                    variable in self.buffers
-                    or key in aligned
-                    or key in self.inputs
-                    or key in self.iotas
-                    or _is_initial(self.cluster, operation, operand)
-                ):
+                if variable in self.buffers or any(key in known for known in (aligned, self.inputs, self.iotas)):
+                    continue
+                if _is_initial(self.cluster, operation, operand):
                     continue
                 dimension = None if isinstance(self.cluster.forms[operation], Reduction) else counted_dimension(variable)
                 if dimension is not None:
@@ -183,8 +179,7 @@ class ClusterWriter:
     def _index(self, axes: Axes) -> str:
         """Returns the index of the current block in a view with all axes."""
         parts = [f"i{k}" if k in axes else "0" for k in range(self.axis)]
-        parts.append("i:j" if self.axis in axes else ":")
-        return f"[{', '.join(parts)}]"
+        return f"[{', '.join([*parts, 'i:j' if self.axis in axes else ':'])}]"
 
     def _write_loops(self, body: Lines, bounds: str) -> None:
         """Writes the buffers, and the loops over blocks within these bounds of the first axis."""

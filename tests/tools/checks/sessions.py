@@ -77,8 +77,8 @@ def session_text(path: Path, case: Case) -> str:
     return transcript(case.text, answers)
 
 
-class _Client:
-    """A client of a server that runs in a thread of this process."""
+class _Connection:
+    """A connection with a server that runs in a thread of this process."""
 
     def __init__(self) -> None:
         self.server = server.HloServer("0")
@@ -91,12 +91,6 @@ class _Client:
         self.buffer = b""
         self.is_open = True
         self.notes: list[Json] = []
-        self.errors: list[str] = []
-        self.last: Json = None
-        self.name = ""
-        self.texts: dict[str, str] = {}
-        self.versions: dict[str, int] = {}
-        self.encoding = "utf-16"
         self.reply: Json = {"result": {"success": True}}
 
     def _serve(self) -> None:
@@ -115,18 +109,6 @@ class _Client:
             for stream in self._streams:
                 with suppress(OSError, ValueError):
                     stream.close()
-
-    def leave(self) -> list[str]:
-        """Ends the session if the script has not ended it. Returns unexpected messages."""
-        if not self.is_open:
-            return []
-        # pygls also logs the errors in responses.
-        logged = [note for note in self.notes if any(error in (note.get("params") or {}).get("message", "") for error in self.errors)]
-        kept = [note for note in self.notes if note["method"] != "textDocument/publishDiagnostics" and note not in logged]
-        with suppress(BrokenPipeError):
-            self.request("shutdown", None)
-            self.send({"jsonrpc": "2.0", "method": "exit"})
-        return [f"also {note['method']} {json.dumps(note['params'])}" for note in kept]
 
     # ---- messages -----------------------------------------------------------------------------
 
@@ -178,6 +160,31 @@ class _Client:
     def request(self, method: str, params: Json) -> Json:
         self.start(method, params)
         return self.response()
+
+
+class _Client(_Connection):
+    """A client that runs the steps of a session."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.errors: list[str] = []
+        self.last: Json = None
+        self.name = ""
+        self.texts: dict[str, str] = {}
+        self.versions: dict[str, int] = {}
+        self.encoding = "utf-16"
+
+    def leave(self) -> list[str]:
+        """Ends the session if the script has not ended it. Returns unexpected messages."""
+        if not self.is_open:
+            return []
+        # pygls also logs the errors in responses.
+        logged = [note for note in self.notes if any(error in (note.get("params") or {}).get("message", "") for error in self.errors)]
+        kept = [note for note in self.notes if note["method"] != "textDocument/publishDiagnostics" and note not in logged]
+        with suppress(BrokenPipeError):
+            self.request("shutdown", None)
+            self.send({"jsonrpc": "2.0", "method": "exit"})
+        return [f"also {note['method']} {json.dumps(note['params'])}" for note in kept]
 
     def initialize(self, params: Json) -> Json:
         response = self.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}, **params})

@@ -224,6 +224,31 @@ def test_expressions_on_machine_numbers(name):
         check_native(list(group))
 
 
+RANGES = [(-128, 127), (0, 255), (0, 127), (-128, -1), (1, 9), (-7, 3), (3, 3), (-1, -1)]
+"""Ranges of 8-bit operands; those that do not fit the type are clipped."""
+
+
+@pytest.mark.parametrize("name", ["s8", "u8"])
+def test_ranges_of_results(name):
+    """The value of an expression, before it is wrapped, is in the range that its row computes."""
+    low, high = NUMBERS[name].element.minimum, NUMBERS[name].element.maximum
+    for form in map(operation_of, instructions_on(name)):
+        block = form_of(form.operation)
+        writer = Writer()
+        template = NumberTemplates(writer, is_native=False).template(form.operation)
+        if block is None or template is None or "asarray" in template.text or operand_types(form) != [name] * len(form.variables):
+            continue
+        names = [writer.name(variable) for variable in form.variables]
+        source = loop_source(writer, names, [f"r = {template.text.format(*names)}"])
+        for ranges in itertools.product([(max(a, low), min(b, high)) for a, b in RANGES if max(a, low) <= min(b, high)], repeat=len(names)):
+            ends = block.expression.range_of(ranges)
+            choices = [sorted({a, b, *range(a, b + 1, 5), *(x for x in (-1, 0, 1) if a <= x <= b)}) for a, b in ranges]
+            columns = list(zip(*itertools.product(*choices), strict=True))
+            if ends is not None:
+                numbers = run_loop(writer, source, columns, [None] * len(columns[0]))
+                assert ends[0] <= min(numbers) <= max(numbers) <= ends[1], (form.operation.instruction.opcode, ranges)
+
+
 def operand_types(form: Form) -> list[str]:
     return [variable.shape.element_type for variable in form.variables]
 

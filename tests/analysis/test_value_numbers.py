@@ -118,6 +118,12 @@ COMPUTATIONS = [
         "g { x = f32[2] parameter(1) y = f32[2] parameter(0) ROOT n = f32[2] subtract(x, y) }",
         False,
     ),
+    # Both compute the same values, but the last instruction repeats another one.
+    (
+        "f { x = f32[2] parameter(0) a = f32[2] abs(x) ROOT b = f32[2] abs(a) c = f32[2] abs(x) }",
+        "g { x = f32[2] parameter(0) a = f32[2] abs(x) ROOT b = f32[2] abs(a) c = f32[2] abs(a) }",
+        False,
+    ),
 ]
 
 

@@ -80,7 +80,7 @@ class Programs:
         self.order: Memo[Computation, list[tuple[int, Instruction]]] = Memo(self._order_of)
         self.bindings: Memo[Instruction, Binding] = Memo(lambda x: Binding(x, options))
         self.can_batch: Memo[Computation, bool] = Memo(can_batch)
-        self.programs: dict[tuple[Computation, Instruction, bool], Program] = {}
+        self.programs: dict[tuple[Instruction, bool], Program] = {}
 
     def program_for(self, request: Invoke) -> Program:
         """Returns the program for a request.
@@ -89,7 +89,7 @@ class Programs:
         read.
         """
         # The number of programs does not depend on how often they run.
-        key = request.computation, request.root, request.batch is not None
+        key = request.root, request.batch is not None
         program = self.programs.get(key)
         if program is None:
             program = self.programs[key] = computation_program(request.computation, request.root, self, batch=request.batch is not None)

@@ -151,8 +151,8 @@ def constant_value(x: Instruction) -> Number | None:
         if x.op is _CONVERT:
             conversions = (x.shape.element_type, *conversions)
         x = x.operands[0]
-    element = splat_bytes(x.immediate) if x.op is _CONSTANT else None
-    return None if element is None else _number(x.immediate.shape.element_type, element, conversions)
+    element = None if (literal := x.literal) is None else splat_bytes(literal)
+    return None if literal is None or element is None else _number(literal.shape.element_type, element, conversions)
 
 
 _CONSTANT, _CONVERT, _BITCAST = OPS["constant"], OPS["convert"], OPS["bitcast"]

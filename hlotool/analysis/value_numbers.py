@@ -100,6 +100,7 @@ def _numbered(computation: Computation, freeze: Freeze, *, parameters_by_number:
 
 def _is_separate(x: Instruction, parameters_by_number: bool) -> bool:
     """Returns whether an instruction counts as different from all others."""
-    if x.op.name == "constant":
-        return bool(x.immediate.elided)
+    literal = x.literal
+    if literal is not None:
+        return literal.elided
     return NONDETERMINISTIC in x.op.traits or (x.op.name == "parameter" and not parameters_by_number)

@@ -2,7 +2,9 @@
 
 import pytest
 
+from hlotool.analysis.simplify import constant_value
 from hlotool.analysis.value_numbers import ComputationClasses, value_numbers
+from hlotool.ir.edit import Rewriter
 from hlotool.text.parse.parser import parse
 
 ONE = "p = f32[2] parameter(0) "
@@ -141,3 +143,12 @@ def test_threads_are_compared():
     module = parse(f"{' '.join(texts)} ENTRY e {{ ROOT p = f32[] parameter(0) }}")
     classes = ComputationClasses(module)
     assert [classes.first[f].name for f in module.computations[:4]] == ["f0", "f0", "f2", "f2"]
+
+
+def test_constants_without_values():
+    """A Rewriter can insert a constant whose literal is missing."""
+    module = parse("ENTRY e { x = f32[] parameter(0) ROOT r = f32[] add(x, x) }")
+    with Rewriter(module) as rewriter:
+        empty = rewriter.insert("constant", after=module.entry["x"], shape=module.entry.root.shape)
+    assert list(value_numbers(module.entry, ComputationClasses(module).freeze).values()) == [0, 1, 2]
+    assert constant_value(empty) is None

@@ -100,12 +100,12 @@ class NumberTemplates:
         (result,) = operation.results
         ranges = [self._range_of(variable) for variable in operation.reads]
         number = NUMBERS[result.shape.element_type]
-        template = NumberTemplate("{0}") if form.is_narrow and form.copies else self._template(form.expression, ranges, number)
+        ends = form.expression.range_of(ranges)
+        template = NumberTemplate("{0}") if form.is_narrow and form.copies else self._template(form.expression, ranges, ends, number)
         if template is None:
             return None
         if form.is_narrow and form.rounds:
             template = template._replace(text=f"round_{result.shape.element_type}({template.text})")
-        ends = form.expression.range_of(ranges)
         if ends is not None and template.wraps is None and number.element.is_integral:
             self._ranges[result] = ends
         return template._replace(text=fill(template.text, self._kind, form, operation, self._writer))
@@ -127,15 +127,18 @@ class NumberTemplates:
 
     def combination(self, monoid: Monoid, number: NumberType) -> NumberTemplate | None:
         """Returns the template for the combining function of a reduction; None if there is none."""
-        return self._template(ROWS[monoid.opcode].function_for(number).expression, [_limits(number)] * 2, number)
+        return self._template(ROWS[monoid.opcode].function_for(number).expression, [_limits(number)] * 2, None, number)
 
-    def _template(self, expression: Expression, ranges: Sequence[Range], result: NumberType) -> NumberTemplate | None:
-        """Returns the template for operands in these ranges, with some names in braces."""
+    def _template(self, expression: Expression, ranges: Sequence[Range], ends: Range | None, result: NumberType) -> NumberTemplate | None:
+        """Returns the template for operands in these ranges, with some names in braces.
+
+        `ends` is the range of the value before it is wrapped, or None if it is unknown.
+        """
         own = expression.native if self._kind == "native" else expression.python
         text = expression.text_for(ranges) if own is None else own
         if self._kind == "native" and "{call}" in text:
             return None
-        ends, (low, high) = expression.range_of(ranges), _limits(result)
+        low, high = _limits(result)
         fits = ends is not None and low <= ends[0] <= ends[1] <= high
         rounds = expression.rounds and result.bits == 32 and self._kind == "python"
         return NumberTemplate(text, result if expression.overflows and not fits else None, rounds)

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from hlotool.analysis.callgraph import reachable
 from hlotool.interp.arrays.memory_order import is_row_major
 from hlotool.interp.arrays.values import Value
 from hlotool.interp.failures import is_as_inferred, may_fail
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import CONTROL_FLOW
-from hlotool.shapes.shape import Shape
+from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = [
     "UNKNOWN",
@@ -60,6 +62,17 @@ class Variable:
         if self._view is None:
             self._view = _view_source(self)
         return self._view
+
+    @property
+    def uniform_constant(self) -> Variable | None:
+        """A constant number that all elements of this constant equal, or None.
+
+        The result is None for constants that were not broadcast from a number in memory.
+        """
+        array = self.constant
+        if self.is_scalar or not isinstance(array, np.ndarray) or not array.size or any(array.strides):
+            return None
+        return Variable(array_shape(self.shape.element_type), np.asarray(array.flat[0]))
 
 
 Axes = tuple[int, ...]

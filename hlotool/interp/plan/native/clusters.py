@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from hlotool.interp.arrays.dtypes import NUMBERS
 from hlotool.interp.plan.blocks import ELEMENT_TYPES, ClusterWriter
 from hlotool.interp.plan.forms import Form
@@ -22,7 +20,6 @@ from hlotool.interp.plan.native.machine_numbers import ArrayOf
 from hlotool.interp.plan.numbers import NumberTemplates, native_wrap_statement
 from hlotool.interp.plan.operations import Axes, Operation, Variable
 from hlotool.interp.plan.writer import Writer
-from hlotool.shapes.shape import array_shape
 
 __all__ = ["write_cluster"]
 
@@ -288,7 +285,4 @@ class _NativeWriter(ClusterWriter):
 
 def _uniform_number(variable: Variable) -> Variable | None:
     """Returns a constant number that all elements of a constant equal; None for other variables."""
-    array = variable.constant
-    if array is None or variable.is_scalar:
-        return None if array is None else variable
-    return Variable(array_shape(variable.shape.element_type), np.asarray(array.flat[0])) if array.size and not any(array.strides) else None
+    return variable if variable.is_scalar and variable.constant is not None else variable.uniform_constant

@@ -20,7 +20,6 @@ from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, native_
 from hlotool.interp.plan.operations import Variable
 from hlotool.interp.plan.writer import Writer
 from hlotool.ir.model import Instruction
-from hlotool.shapes.shape import array_shape
 
 __all__ = ["CannotCompile", "NativeStatements", "dtype_of", "read", "size_of"]
 
@@ -101,9 +100,8 @@ class NativeStatements:
         """
         if variable.is_scalar:
             return variable
-        array = variable.constant
-        if isinstance(array, np.ndarray) and array.size and not any(array.strides) and variable not in self._uniform:
-            self._uniform[variable] = Variable(array_shape(variable.shape.element_type), np.asarray(array.flat[0]))
+        if variable not in self._uniform and (number := variable.uniform_constant) is not None:
+            self._uniform[variable] = number
         return self._uniform.get(variable)
 
     def allocate(self, dtype: str, count: int, name: str | None = None) -> str:

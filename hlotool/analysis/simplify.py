@@ -151,8 +151,11 @@ def constant_value(x: Instruction) -> Number | None:
         if x.op is _CONVERT:
             conversions = (x.shape.element_type, *conversions)
         x = x.operands[0]
-    element = None if (literal := x.literal) is None else splat_bytes(literal)
-    return None if literal is None or element is None else _number(literal.shape.element_type, element, conversions)
+    literal = x.literal
+    if literal is None:
+        return None
+    element = splat_bytes(literal)
+    return None if element is None else _number(literal.shape.element_type, element, conversions)
 
 
 _CONSTANT, _CONVERT, _BITCAST = OPS["constant"], OPS["convert"], OPS["bitcast"]
@@ -449,6 +452,6 @@ def _keeps_meaning(result: Instruction, root: Instruction, parameters: list[Inst
 
 
 def _before_conversions(x: Instruction) -> Instruction:
-    while _moves(x) or x.op is _CONVERT:
+    while _moves(x):
         x = x.operands[0]
     return x

@@ -4,6 +4,7 @@ from math import inf, isnan, nan
 
 import pytest
 
+from hlotool.analysis import simplify
 from hlotool.analysis.simplify import (
     absorbing_of,
     binary_root,
@@ -172,6 +173,11 @@ def test_constant_value(lines, value):
     found = constant_value(root(lines))
     assert found == value
     assert type(found) is type(value)
+
+
+@pytest.mark.parametrize("lines", [lines for lines, value in VALUES if value is not None])
+def test_instructions_with_constant_values_have_their_opcodes(lines):
+    assert root(lines).opcode in simplify.CONSTANT_LIKE
 
 
 def test_long_chains_are_not_followed():

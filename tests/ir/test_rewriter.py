@@ -577,3 +577,17 @@ def test_names_of_erased_instructions_are_reused() -> None:
         assert rewriter.insert("sine", [b], after=b, name="a").name == "a.1"
     assert str(module) != printed
     assert "%a = f32[2]{0} abs(%p)" in str(module)
+
+
+def test_an_instruction_that_calls_a_computation_twice_can_be_erased():
+    module = hlotool.parse(
+        """f { a = f32[] parameter(0) ROOT b = f32[] negate(a) }
+        ENTRY e { p = pred[] parameter(0) x = f32[] parameter(1)
+          c = f32[] conditional(p, x, x), true_computation=f, false_computation=f ROOT r = f32[] abs(x) }"""
+    )
+    with Rewriter(module) as rewriter:
+        assert rewriter.is_only_caller(module.entry["c"], module.computation("f"))
+        rewriter.erase(module.entry["c"])
+        assert not rewriter.callers(module.computation("f"))
+        rewriter.erase_computation(module.computation("f"))
+    assert [computation.name for computation in module.computations] == ["e"]

@@ -18,7 +18,7 @@ from typing import Any
 from code_mutations import Function, Mutation
 from reached import tree_of
 
-__all__ = ["RELATIONS", "CannotMutate", "Rebind", "Swap", "WithoutFact", "kind_of", "loaded_functions", "names_in"]
+__all__ = ["RELATIONS", "CannotMutate", "Rebind", "Swap", "WithoutFact", "is_plain", "kind_of", "loaded_functions", "names_in"]
 
 TARGETS: dict[str, str] = {
     "hlotool.analysis": "lines",

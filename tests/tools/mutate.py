@@ -41,7 +41,7 @@ from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
-from code_changes import RELATIONS, CannotMutate, Rebind, Swap, WithoutFact, kind_of, loaded_functions, names_in
+from code_changes import RELATIONS, CannotMutate, Rebind, Swap, WithoutFact, is_plain, kind_of, loaded_functions, names_in
 from code_mutations import Mutation, checks_of, function_mutations, outermost_functions, table_mutations
 from reached import LINES, REACHED, Finder, tree_of
 
@@ -200,7 +200,9 @@ class Mutator:
                         result.append((mutation, Swap(mutation, classes, function, functions), list(tests)))
             if kind == "lines":
                 for mutation in table_mutations(module, tree):
-                    if self._is_chosen(f"{module}.{mutation.owner}"):
+                    # Other constants cannot be replaced in a running process.
+                    can_replace = is_plain(getattr(sys.modules[module], mutation.owner, None))
+                    if can_replace and self._is_chosen(f"{module}.{mutation.owner}"):
                         result.append((mutation, Rebind(mutation, tree), sorted(mentions()(mutation.owner))))
         if self._is_chosen("hlotool.traits"):
             result += self._fact_mutations()

@@ -72,8 +72,7 @@ def instructions_on(name: str) -> Iterator[Instruction]:
             calls.append((opcode, (name,) * len(OPS[opcode].operands), "", ""))
     calls += [("compare", (name, name), f", direction={direction}", "pred") for direction in COMPARISONS]
     calls.append(("select", ("pred", name, name), "", ""))
-    if kind != "pred":
-        calls.append(("clamp", (name,) * 3, "", ""))
+    calls.append(("clamp", (name,) * 3, "", ""))
     calls += [("convert", (name,), "", result) for result in TYPES]
     for opcode, types, rest, result in calls:
         parameters = " ".join(f"x{k} = {dtype}[] parameter({k})" for k, dtype in enumerate(types))

@@ -293,7 +293,9 @@ def clamp_function(number: NumberType) -> Function:
     def apply(low: Array, x: Array, high: Array, out: Array | None = None) -> Array:
         return np.asarray(smaller.apply(high, larger.apply(low, x), out=out))
 
-    if not number.element.is_integral:
+    if number.kind == "pred":
+        return Function(apply, Expression("({0} or {1}) and {2}", scalar="({0} | {1}) & {2}"))
+    if number.kind == "float":
         return Function(apply, Expression(expressions.SMALLER.format("{2}", f"({expressions.LARGER})")))
     return Function(apply, Expression("{2} if {1} > {2} or {0} > {2} else {0} if {1} < {0} else {1}", range_of=clamped_range))
 

@@ -103,7 +103,11 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
     "--only", multiple=True, metavar="CATEGORY,...", callback=_words, shell_complete=complete_categories,
     help="Categories of differences to report, instead of all; may be repeated.",
 )  # fmt: skip
-@click.option("--semantic", is_flag=True, help="Run both modules on the same inputs, and show the first instruction whose values differ.")
+@click.option(
+    "--semantic",
+    is_flag=True,
+    help="Run the modules on the same inputs, and show the first instruction whose values differ; with --passes, the pass that changed the results.",
+)
 @click.option("--n", type=click.IntRange(min=1), metavar="N", help="With --semantic: number of random inputs; default: 1.")
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="With --semantic: seed of the inputs; default: 0.")
 @click.option("--rtol", type=number_type, metavar="X", help="With --semantic: relative tolerance of floats, as in run --against.")
@@ -162,7 +166,14 @@ def command(files: tuple[str, ...], choice: FolderChoice, output: str | None, ti
             from hlotool.cli.diff.diff_passes import compare_passes  # noqa: PLC0415
 
             many = ManyRequest.of(request, choice)
-            compare_passes(files, many, outcome, deadline) if choice.passes else compare_folders(many, outcome, deadline)
+            if not choice.passes:
+                compare_folders(many, outcome, deadline)
+            elif options["semantic"]:
+                from hlotool.cli.diff.diff_pass_results import compare_pass_results  # noqa: PLC0415
+
+                compare_pass_results(files, many, outcome, deadline)
+            else:
+                compare_passes(files, many, outcome, deadline)
         else:
             compare(request, outcome, deadline)
     outcome.finish()

@@ -36,6 +36,7 @@ __all__ = [
     "compare_pairs",
     "compare_sequence",
     "forget_modules",
+    "module_of_file",
     "sketch_files",
 ]
 
@@ -137,6 +138,11 @@ def forget_modules() -> None:
     _recent.clear()
     _sketches.clear()
     _unreadable.clear()
+
+
+def module_of_file(file: str, form: InputForm) -> Module:
+    """Returns the only module of a file; raises HlotoolError. The last two files stay in memory."""
+    return _module_at(ModuleLocation(file), form)
 
 
 def _module_at(location: ModuleLocation, form: InputForm) -> Module:

@@ -17,7 +17,7 @@ from hlotool.workspace.reading import STDIN
 
 __all__ = ["FOLDER_OPTIONS", "FolderChoice", "folder_options"]
 
-FOLDER_OPTIONS = ("passes", "until", "module", "details")
+FOLDER_OPTIONS = ("passes", "until", "module", "details", "all_steps")
 """The options that form a separate group in --help."""
 
 _FORMATS = ("text", "json", "markdown")
@@ -34,6 +34,7 @@ class FolderChoice(NamedTuple):
     until: str | None = None
     module: str | None = None
     details: bool = False
+    all_steps: bool = False
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     jobs: int = 0
@@ -57,6 +58,8 @@ class FolderChoice(NamedTuple):
             raise click.UsageError(f"expected two modules or two folders, A and B, found {len(files)}{hint}")
         if any(map(is_folder, files)) or os.devnull in files:
             return True
+        if self.all_steps:
+            raise click.UsageError("--all requires --passes --semantic")
         if self.details:
             raise click.UsageError("--details applies to folders and passes; the differences between two modules are always shown")
         return False
@@ -69,9 +72,18 @@ class FolderChoice(NamedTuple):
                 f"--output-format {output_format} applies to two modules; for folders and passes, use one of {', '.join(_FORMATS)}"
             )
         if options["semantic"]:
-            raise click.UsageError("--semantic runs two modules; it cannot be used with folders or --passes")
+            self._check_semantic(output_format)
+        elif self.all_steps:
+            raise click.UsageError("--all requires --passes --semantic")
         if self.details and (options["stat"] or options["name_only"]):
             raise click.UsageError(f"--details shows differences, and {'--stat' if options['stat'] else '--name-only'} does not; use one of the two")
+
+    def _check_semantic(self, output_format: str) -> None:
+        if not self.passes:
+            raise click.UsageError("--semantic runs two modules, or the dumps of --passes; it cannot be used with folders")
+        for name, value in (("--until", self.until), ("--details", self.details)):
+            if value:
+                raise click.UsageError(f"{name} shows changes of the text, and --semantic runs the modules; use one of the two")
 
 
 def folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,6 +102,7 @@ def folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--module", metavar="NAME", help="With --passes: compare only the dumps of this module, such as jit_f or module_0001."),
         click.option("--details", is_flag=True, help="For folders and passes: show each difference in full, not only a summary."),
+        click.option("--all", "all_steps", is_flag=True, help="With --passes --semantic: run every dump instead of searching by bisection."),
         list_option("include", FILE_OPTIONS["include"], "PATTERN"),
         list_option("exclude", FILE_OPTIONS["exclude"], "PATTERN"),
         click.option(

@@ -11,26 +11,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
-from hlotool.cli.diff.diff_many import ManyRequest, choose_files, report_failure, write_document, write_rows, write_text
+from hlotool.cli.diff.diff_many import ManyRequest, report_failure, write_document, write_rows, write_text
+from hlotool.cli.diff.diff_pass_files import chosen_sequences, files_of_passes
 from hlotool.cli.diff.diff_tables import PassRow, pass_headline, pass_rows
 from hlotool.cli.inputs import Outcome
-from hlotool.cli.output import complain, counted, visible
+from hlotool.cli.output import counted, visible
 from hlotool.cli.progress import progress
 from hlotool.cli.run.run_deadline import Deadline
 from hlotool.differ.categories import CATEGORIES, MINOR
-from hlotool.differ.folders.dumps import DumpSequence, natural_order, sequences
+from hlotool.differ.folders.dumps import DumpSequence, makers
 from hlotool.differ.folders.predicates import Predicate
 from hlotool.differ.rendering.markdown_report import listing
 from hlotool.differ.rendering.rows import EMPTY, Row, bar_rows
-from hlotool.errors import HlotoolError, nearest
+from hlotool.errors import nearest
 from hlotool.opdefs.table import OPS
 from hlotool.workspace.comparing import compare_sequence, forget_modules
-from hlotool.workspace.files import is_folder
 from hlotool.workspace.reading import read_input
 from hlotool.workspace.writing import check_outputs
 
@@ -70,11 +69,11 @@ def compare_passes(files: Sequence[str], request: ManyRequest, outcome: Outcome,
 
     The exit code is 1 if something changed, and 2 if a file cannot be read.
     """
-    names = [name for file in files for name in _files_of(file, request, outcome)]
+    names = files_of_passes(files, request, outcome)
     check_outputs([request.base.output], names)
     report: list[_Report] = []
     try:
-        for sequence in _chosen_sequences(names, request, outcome):
+        for sequence in chosen_sequences(names, request, outcome):
             one = _report(sequence, request, outcome, deadline)
             if len(one.rows) > 1:
                 report.append(one)
@@ -93,42 +92,6 @@ def _differs(report: _Report, request: ManyRequest) -> bool:
     return report.first is not None if request.until is not None else any(row.differs for row in report.rows)
 
 
-def _files_of(name: str, request: ManyRequest, outcome: Outcome) -> list[str]:
-    """Returns the files that an argument selects; those of a folder are in natural order."""
-    files = choose_files(request, [name], outcome)
-    return natural_order(files) if is_folder(name) else files
-
-
-def _chosen_sequences(files: Sequence[str], request: ManyRequest, outcome: Outcome) -> list[DumpSequence]:
-    """Returns the dumps of each module, or only of the module given by --module.
-
-    Raises NoDumps if there is nothing to compare.
-    """
-    found = sequences(files)
-    if request.choice.module is not None:
-        names = {name for sequence in found for name in (sequence.module, sequence.dump) if name}
-        found = [sequence for sequence in found if request.choice.module in (sequence.module, sequence.dump)]
-        if not found:
-            meant = nearest(request.choice.module, names)
-            hint = f"did you mean '{meant}'?" if meant else f"known modules: {', '.join(sorted(names)) or 'none'}"
-            raise NoDumps(f"no dump contains a module named '{request.choice.module}'; {hint}")
-    several = [sequence for sequence in found if len(sequence.files) > 1]
-    for sequence in found:
-        # The other files are read later; those that cannot be read are reported then.
-        if len(sequence.files) == 1:
-            with outcome.file(sequence.files[0]):
-                Path(sequence.files[0]).stat()
-    if not several and not outcome.unreadable:
-        flags = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*'"
-        raise NoDumps(
-            f"need two dumps of the same module, but no module has more than one in {counted(len(files), 'file')}; "
-            f"XLA writes one for each pass with {flags}"
-        )
-    if len(several) < len(found) and not request.base.quiet:
-        complain(f"left out {counted(len(found) - len(several), 'module')} with only one dump")
-    return several
-
-
 def _check_name(until: Predicate, files: Sequence[str], request: ManyRequest) -> None:
     """Raises UsageError if the name given to --until occurs in no dump."""
     if until.subject in ("opcode", "category"):
@@ -144,24 +107,20 @@ def _check_name(until: Predicate, files: Sequence[str], request: ManyRequest) ->
     raise click.UsageError(f"--until: no dump has an instruction or a computation named '{until.value}'; {hint}")
 
 
-class NoDumps(HlotoolError):
-    """Raised if there are no dumps to compare."""
-
-    exit_code = 2
-
-
 def _report(sequence: DumpSequence, request: ManyRequest, outcome: Outcome, deadline: Deadline) -> _Report:
     """Compares the dumps of a module, up to the first one that matches --until."""
     rows: list[PassRow] = []
     comparison = request.comparison(shows=request.choice.details or request.until is not None, is_brief=True)
     with progress(len(sequence.files), sequence.module or "Comparing", quiet=request.base.quiet) as advance:
-        for name, result in zip(sequence.names, compare_sequence(sequence.files, comparison, request.choice.jobs), strict=False):
+        for name, maker, result in zip(
+            sequence.names, makers(sequence.names), compare_sequence(sequence.files, comparison, request.choice.jobs), strict=False
+        ):
             deadline.check()
             advance(result.right.file)
             if result.failure is not None:
                 report_failure(result.failure, outcome, request.base.color)
                 continue
-            rows.append(PassRow(name, result.right.file, result, MINOR.issuperset(result.categories)))
+            rows.append(PassRow(maker if result.categories else name, result.right.file, result, MINOR.issuperset(result.categories)))
             if result.evidence:
                 return _Report(sequence, rows, rows[-1])
     return _Report(sequence, rows)

@@ -10,11 +10,11 @@ module name from it. A file name may start with a timestamp.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
-__all__ = ["DumpName", "DumpSequence", "dump_name", "natural_order", "sequences"]
+__all__ = ["DumpName", "DumpSequence", "dump_name", "makers", "natural_order", "sequences"]
 
 _SUFFIXES = (".hlo", ".txt", ".gz", ".xz", ".zst")
 _DUMP = re.compile(r"(?P<dump>(?:\d+\.)?module_\d+)\.(?P<rest>.+)")
@@ -24,6 +24,7 @@ _STEP = re.compile(r"(?:^|\.)(?P<number>\d{4,})\.(?=(?:.*\.)?(?:after|before)_)"
 _END = re.compile(r"(?:(?P<module>.+?)\.)??(?P<stage>(?:sm_[0-9.]+[a-z]?_gpu_|[^.]*_)?(?P<end>before|after)_optimizations(?:[^.]*))")
 _DIGITS = re.compile(r"(\d+)")
 _BEFORE, _PASS, _OTHER, _AFTER = range(4)
+_START, _END_OF_PIPELINE = "pipeline-start", "pipeline-end"
 
 
 class DumpName(NamedTuple):
@@ -31,7 +32,8 @@ class DumpName(NamedTuple):
 
     `dump` is the prefix that all dumps of a module have in common, such as `module_0001`. `module`
     is the module name, or empty if XLA omits it. `phase` orders the dumps before, during and after
-    the passes. `number`, `pipeline` and `stage` identify a pass.
+    the passes. `number`, `pipeline` and `stage` identify the pass that has finished. `following` is
+    the next pass of the pipeline, or empty if the name does not contain it.
     """
 
     dump: str
@@ -40,6 +42,7 @@ class DumpName(NamedTuple):
     number: int
     pipeline: str
     stage: str
+    following: str = ""
 
 
 class DumpSequence(NamedTuple):
@@ -58,7 +61,7 @@ def dump_name(path: str) -> DumpName | None:
     """Parses the name of a file; returns None if it is not the name of an XLA dump.
 
     >>> dump_name("dumps/module_0001.jit_f.0003.simplification.after_algsimp.before_dce.txt")
-    DumpName(dump='module_0001', module='jit_f', phase=1, number=3, pipeline='simplification', stage='algsimp')
+    DumpName(dump='module_0001', module='jit_f', phase=1, number=3, pipeline='simplification', stage='algsimp', following='dce')
     >>> dump_name("module_0001.jit_f.sm_9.0a_gpu_after_optimizations.txt").stage
     'sm_9.0a_gpu_after_optimizations'
     >>> dump_name("softmax.hlo") is None
@@ -70,8 +73,7 @@ def dump_name(path: str) -> DumpName | None:
     dump, rest = match["dump"], match["rest"]
     steps = list(_STEP.finditer(rest))
     if steps:
-        pipeline, stage = _pipeline_and_stage(rest[steps[-1].end() :])
-        return DumpName(dump, rest[: steps[-1].start()], _PASS, int(steps[-1]["number"]), pipeline, stage)
+        return DumpName(dump, rest[: steps[-1].start()], _PASS, int(steps[-1]["number"]), *_pass_names(rest[steps[-1].end() :]))
     end = _END.fullmatch(rest)
     if end is not None:
         return DumpName(dump, end["module"] or "", _BEFORE if end["end"] == "before" else _AFTER, 0, "", end["stage"])
@@ -87,13 +89,43 @@ def _stem(path: str) -> str:
     return name
 
 
-def _pipeline_and_stage(text: str) -> tuple[str, str]:
+def _pass_names(text: str) -> tuple[str, str, str]:
     """Splits `PIPELINE.after_PASS.before_PASS`; one of the two passes may be missing."""
     pipeline, found, rest = text.partition(".after_")
     if found:
-        return pipeline, rest.partition(".before_")[0]
+        stage, _, following = rest.partition(".before_")
+        return pipeline, stage, following
     pipeline, found, rest = text.partition(".before_")
-    return (pipeline, f"before {rest}") if found else ("", text)
+    return (pipeline, f"before {rest}", "") if found else ("", text, "")
+
+
+def makers(names: Sequence[DumpName | None]) -> list[DumpName | None]:
+    """Returns, for each dump, its name with the pass that made the changes since the previous dump.
+
+    That is the pass in the name, unless a pipeline starts: then a pass of the pipeline around it is
+    running, which changed the module before it started the inner pipeline. The pass is named by the
+    next dump of the outer pipeline, or announced by the previous dump.
+
+    >>> files = "module_1.f.0004.spmd.after_sdy.before_split.txt", "module_1.f.0005.cleanup.after_pipeline-start.before_dce.txt"
+    >>> maker = makers([dump_name(file) for file in files])[1]
+    >>> maker.pipeline, maker.stage
+    ('spmd', 'split')
+    """
+    found = list(names)
+    # The next dump of each pipeline in which a pass has finished.
+    finished: dict[tuple[str, str], str] = {}
+    for k in range(len(names) - 1, 0, -1):
+        name, earlier = names[k], names[k - 1]
+        if name is not None and earlier is not None and name.stage == _START and earlier.phase == _PASS and earlier.pipeline != name.pipeline:
+            stage = finished.get((name.dump, earlier.pipeline), "") or earlier.following
+            if stage not in ("", _END_OF_PIPELINE):
+                found[k] = name._replace(pipeline=earlier.pipeline, stage=stage, following="")
+        if name is not None:
+            if name.stage == _START:
+                finished.pop((name.dump, name.pipeline), None)
+            else:
+                finished[name.dump, name.pipeline] = name.stage
+    return found
 
 
 def natural_order(names: Iterable[str]) -> list[str]:

@@ -10,8 +10,9 @@ from hlotool.differ.rendering.highlight import cut
 from hlotool.differ.rendering.rows import Layout, Row
 from hlotool.differ.rendering.summary import summary
 from hlotool.differ.semantic import SemanticDifference
+from hlotool.differ.values.mismatches import Mismatch
 
-__all__ = ["run_rows"]
+__all__ = ["mismatch_rows", "run_rows"]
 
 
 def run_rows(result: SemanticDifference, report: Report, layout: Layout) -> Iterator[Row]:
@@ -23,8 +24,13 @@ def run_rows(result: SemanticDifference, report: Report, layout: Layout) -> Iter
     if result.first is None:
         return
     yield Row(" ", "")
-    yield Row("@", cut(result.first.headline(has_effect=bool(result)), layout.width))
-    left, right = result.first.nodes
+    yield from mismatch_rows(result.first, report, layout, has_effect=bool(result))
+
+
+def mismatch_rows(mismatch: Mismatch, report: Report, layout: Layout, *, has_effect: bool = True) -> Iterator[Row]:
+    """Yields a pair of instructions whose values differ, with the values and the changes."""
+    yield Row("@", cut(mismatch.headline(has_effect=has_effect), layout.width))
+    left, right = mismatch.nodes
     yield from entry_rows(report, Entry(left, right, tuple(report.delta.changed.get(left, ())), left), layout.width)
-    for line in result.first.details:
+    for line in mismatch.details:
         yield Row(" ", cut(f"    {line}", layout.width))

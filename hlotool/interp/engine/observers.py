@@ -1,6 +1,7 @@
 """Observers of a run, which are called for each instruction with its position in calls and loops.
 
-An observer may end a run by raising Violation, and must not change values.
+An observer may end a run by raising Violation. It must not change values in place, but may replace
+the value of an instruction with another one.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ class Observer:
     """
 
     needs_only_reached = False
+    replaces = False
 
     def reached(self, instruction: Instruction) -> None:
         """Called by compiled code before it computes an instruction of the entry computation.
@@ -97,6 +99,13 @@ class Observer:
 
         Operand 0 may have been overwritten with the value if nothing else reads that operand.
         """
+
+    def replacement(self, where: RunPosition, instruction: Instruction, value: Value) -> Value:
+        """Returns the value with which the run continues; only called if `replaces` is true.
+
+        It must have the shape of `value`.
+        """
+        return value
 
     def suspended(self, where: RunPosition) -> None:
         """Called when the device starts to wait for other devices, which run in the meantime."""
@@ -120,6 +129,7 @@ class Observers:
 
     def __init__(self, entry: Computation, members: Sequence[Observer], device: Device) -> None:
         self.members = members
+        self.replacing = [member for member in members if member.replaces]
         self.where = RunPosition(entry, device.number if device.grid.count > 1 else None)
 
     def on(self, device: Device) -> Observers:
@@ -145,10 +155,14 @@ class Observers:
         for member in self.members:
             member.started(self.where, instruction)
 
-    def ended(self, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
+    def ended(self, instruction: Instruction, operands: Sequence[Value], value: Value) -> Value:
+        """Calls the observers; returns the value with which the run continues."""
         for member in self.members:
             member.ended(self.where, instruction, operands, value)
+        for member in self.replacing:
+            value = member.replacement(self.where, instruction, value)
         self.where.frames.pop()
+        return value
 
     def suspended(self) -> None:
         for member in self.members:

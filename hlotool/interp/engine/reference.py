@@ -140,7 +140,7 @@ class ReferenceExecutor:
                 if deadline is not None and self._is_late():
                     raise Violation("R005", "opcode", self._too_late())
                 if observers is not None:
-                    observers.ended(step.instruction, operands, value)
+                    value = observers.ended(step.instruction, operands, value)
             except EvaluationError:
                 raise
             except Exception as error:

@@ -41,6 +41,10 @@ SCHEMA = "hlotool.diff-pass-results/1"
 """The name and version of the format of `--output-format json`."""
 
 
+# One random input may hide a fault, for example in a branch that is not taken.
+_INPUTS = 3
+
+
 class _Finding(NamedTuple):
     """The outcome for the dumps of one module.
 
@@ -98,7 +102,7 @@ def compare_pass_results(files: Sequence[str], request: ManyRequest, outcome: Ou
 
 def _search(sequence: DumpSequence, request: ManyRequest, deadline: Deadline) -> _Finding:
     """Searches the dumps of a module, with one random input after another."""
-    choice = RunChoice(**request.base.semantic or {})
+    choice = RunChoice(**{"n": _INPUTS, **(request.base.semantic or {})})
     tolerances = Tolerances(choice.rtol, choice.atol)
     finding = None
     with progress(len(sequence.files), sequence.module or "Running", quiet=request.base.quiet) as advance:
@@ -133,7 +137,7 @@ def _explained(finding: _Finding, search: ResultSearch, request: ManyRequest, op
     left, right = search.module_of(finding.culprit.good), search.module_of(finding.culprit.bad)
     delta = diff(left, right)
     try:
-        mismatch = cause_of_difference(delta, search.inputs, search.tolerances, options)
+        mismatch = cause_of_difference(delta, search.inputs, search.tolerances, options, search.expected.absolute)
     except EvaluationError:
         return finding
     if mismatch is None:

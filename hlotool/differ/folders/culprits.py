@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from hlotool.differ.values.array_comparison import DEFAULT_TOLERANCES, Tolerances
 from hlotool.differ.values.causes import DEFAULT_OPTIONS
 from hlotool.differ.values.runs import Inputs, NotComparable, ResultDifference, Results, compare_results, is_part_of, sharding_of
+from hlotool.differ.values.sensitivity import Precision, absolute_tolerances, coarsest_unit, precision_of
 from hlotool.errors import HlotoolError
+from hlotool.interp.arrays.values import Value
 from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
-from hlotool.record import Record
+from hlotool.record import Record, replace
 from hlotool.shapes.sharding import Sharding
 
-__all__ = ["Culprit", "LeftOut", "ResultSearch", "SearchOutcome"]
+__all__ = ["Culprit", "LeftOut", "ResultSearch", "Rounding", "SearchOutcome"]
 
 
 class Culprit(Record):
@@ -28,6 +30,13 @@ class Culprit(Record):
     difference: ResultDifference
 
 
+class Rounding(Record):
+    """A version that rounds at other places than the one before, so that the results changed."""
+
+    number: int
+    difference: ResultDifference
+
+
 class LeftOut(Record):
     """A version that could not be compared, and the reason."""
 
@@ -38,20 +47,24 @@ class LeftOut(Record):
 class SearchOutcome(Record):
     """The outcome of a search: the culprit, if there is one, and what was compared.
 
-    `first` is the number of the version that the others were compared with, or None if no version
-    could be run. `compared` lists the numbers of all versions that were run.
+    `first` is the number of the first version that could be run, or None if there is none.
+    `compared` lists the numbers of all versions that were run, and `roundings` the versions whose
+    results differ only since they round differently.
     """
 
     culprit: Culprit | None
     first: int | None
     compared: list[int]
+    roundings: list[Rounding]
     left_out: list[LeftOut]
 
 
 class ResultSearch:
     """A search among versions of a module, all of which are run on the same inputs.
 
-    `module_of` returns a version by its number; it may raise HlotoolError.
+    `module_of` returns a version by its number; it may raise HlotoolError. Versions that compute
+    with the same float types are compared with the first of them. Where the float types change,
+    the results may differ by rounding errors of the coarser type.
     """
 
     def __init__(
@@ -71,36 +84,76 @@ class ResultSearch:
         self.options = options
         self.advance = advance
         self.left_out: dict[int, LeftOut] = {}
+        self.compared: set[int] = set()
+        self.roundings: list[Rounding] = []
+        # The differences from the current base.
         self.differences: dict[int, ResultDifference | None] = {}
         self.shardings: dict[int, Sharding | None] = {}
+        self.precisions: dict[int, Precision] = {}
 
     def run(self, *, all_steps: bool = False) -> SearchOutcome:
-        """Returns the first version whose results differ from those of the first one.
+        """Returns the first version whose results differ.
 
-        Unless `all_steps` is set, assumes that a difference lasts until the last version, and
+        Unless `all_steps` is set, assumes that a difference lasts until the float types change, and
         searches by bisection.
         """
         first = next(self._usable(range(self.count), self._start), None)
-        if first is None:
-            return self._outcome(None, None)
-        numbers = range(first + 1, self.count)
-        if all_steps:
-            bad = next((number for number in self._usable(numbers, self._compare) if self.differences[number]), None)
-            good = max((number for number, difference in self.differences.items() if not difference), default=first)
-        else:
-            good, bad = self._bisect(first)
-        difference = self.differences[bad] if bad is not None else None
-        return self._outcome(first, None if bad is None or difference is None else Culprit(good, bad, difference))
+        return SearchOutcome(
+            None if first is None else self._culprit(first, self._scan if all_steps else self._bisect), first, sorted(self.compared), self.roundings,
+            [self.left_out[number] for number in sorted(self.left_out)],
+        )  # fmt: skip
 
-    def _outcome(self, first: int | None, culprit: Culprit | None) -> SearchOutcome:
-        return SearchOutcome(culprit, first, sorted(self.differences), [self.left_out[number] for number in sorted(self.left_out)])
+    def _culprit(self, base: int, search: Callable[[int, int], tuple[int, int | None]]) -> Culprit | None:
+        while True:
+            end = self._end_of_precision(base)
+            good, bad = search(base, end)
+            if bad is None:
+                bad = next(self._usable(range(end, self.count), self._compare), None)
+                if bad is None:
+                    return None
+            elif self._precision(good).rounds_like(self._precision(bad)) or self._differs_roughly(bad):
+                difference = self.differences[bad]
+                assert difference is not None
+                return Culprit(good, bad, difference)
+            difference = self.differences[bad]
+            if difference is not None and self._differs_roughly(bad):
+                return Culprit(good, bad, difference)
+            if difference is not None:
+                self.roundings.append(Rounding(bad, difference))
+            self._rebase(bad)
+            base = bad
 
-    def _bisect(self, first: int) -> tuple[int, int | None]:
+    def _end_of_precision(self, base: int) -> int:
+        """Returns the number after the last version that computes with the same float types."""
+        number = base
+        while number < self.count and (number in self.left_out or self._precision(number).types == self._precision(base).types):
+            number += 1
+        return number
+
+    def _precision(self, number: int) -> Precision:
+        if number not in self.precisions:
+            try:
+                self.precisions[number] = precision_of(self.module_of(number))
+            except HlotoolError:
+                self.precisions[number] = Precision(frozenset(), {}, 0.0)
+        return self.precisions[number]
+
+    # ---- searching ------------------------------------------------------------------------------
+
+    def _scan(self, base: int, end: int) -> tuple[int, int | None]:
+        good = base
+        for number in self._usable(range(base + 1, end), self._compare):
+            if self.differences[number]:
+                return good, number
+            good = number
+        return good, None
+
+    def _bisect(self, base: int, end: int) -> tuple[int, int | None]:
         """Returns the last version with the same results, and the first one with other results."""
-        bad = next(self._usable(range(self.count - 1, first, -1), self._compare), None)
+        bad = next(self._usable(range(end - 1, base, -1), self._compare), None)
         if bad is None or not self.differences[bad]:
-            return first, None
-        good = first
+            return base if bad is None else bad, None
+        good = base
         while True:
             # The middle first, then later ones, then earlier ones.
             middle = (good + bad + 1) // 2
@@ -123,22 +176,40 @@ class ResultSearch:
             except HlotoolError as error:
                 self.left_out[number] = LeftOut(number, str(error))
             else:
+                self.compared.add(number)
                 yield number
             self.advance(number)
 
+    # ---- comparing ------------------------------------------------------------------------------
+
     def _start(self, number: int) -> None:
-        """Runs the version that the others are compared with."""
+        """Runs the first version, whose arguments all versions get."""
+        self.inputs = Inputs(self.module_of(number), self.seed)
+        self._rebase(number)
+
+    def _rebase(self, number: int) -> None:
+        """Makes a version the one that the others are compared with."""
         module = self.module_of(number)
-        self.inputs = Inputs(module, self.seed)
-        self.expected = self._results(number, module)
-        self.differences[number] = None
+        self.expected = self._with_tolerances(self._results(number, module), self._precision(number).unit)
+        self.differences = {number: None}
+
+    def _with_tolerances(self, results: Results, unit: float) -> Results:
+        arguments = self.arguments(results.module)
+        absolute = absolute_tolerances(self.inputs, results.module, arguments, results.values, unit, self.options)
+        return replace(results, absolute=tuple(absolute))
 
     def _compare(self, number: int) -> None:
         if number not in self.differences:
             actual = self._results(number, self.module_of(number))
             self.differences[number] = compare_results(self.expected, actual, self.tolerances)
 
-    def arguments(self, module: Module) -> list[Sequence[object]]:
+    def _differs_roughly(self, number: int) -> bool:
+        """Returns whether the results differ by more than rounding to the coarsest type explains."""
+        module = self.module_of(number)
+        expected = self._with_tolerances(self.expected, max(coarsest_unit(self.expected.module), coarsest_unit(module)))
+        return compare_results(expected, self._results(number, module), self.tolerances) is not None
+
+    def arguments(self, module: Module) -> list[Sequence[Value]]:
         """Returns the arguments of a version on each device."""
         wanted, given = len(module.entry.parameters), len(self.inputs.module.entry.parameters)
         if wanted != given:

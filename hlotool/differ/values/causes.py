@@ -62,13 +62,16 @@ def run_pair(pair: RunPair, inputs: Inputs, options: RunOptions, observers: Sequ
     return PairOutcome(pair.results_differ(expected, actual), comparer.compared, Explanation(comparer).mismatch(comparer.first), None)
 
 
-def cause_of_difference(delta: Delta, inputs: Inputs, tolerances: Tolerances, options: RunOptions = DEFAULT_OPTIONS) -> Mismatch | None:
+def cause_of_difference(
+    delta: Delta, inputs: Inputs, tolerances: Tolerances, options: RunOptions = DEFAULT_OPTIONS, absolute: tuple[float, ...] | None = None
+) -> Mismatch | None:
     """Returns the pair of instructions that makes the results differ, or None if no pair differs.
 
     Parameters with the same number get the same values. `inputs` may belong to another version of
-    the two modules.
+    the two modules. `absolute` lists the absolute tolerance of each leaf of the results.
     """
     pair = RunPair(delta, tolerances)
+    pair.absolute = absolute
     arguments = pair.arguments(inputs, lambda parameter: parameter.parameter_number)
     recorder = Recorder(pair)
     expected = inputs.evaluate(delta.left, arguments[0], options, [recorder])

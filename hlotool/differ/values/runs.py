@@ -171,11 +171,15 @@ def _convert(shape: Shape, value: Value, other: Value) -> Value:
 
 
 class Results(Record):
-    """The results of a module on each device; `sharding` is that of the result, if it is known."""
+    """The results of a module on each device; `sharding` is that of the result, if it is known.
+
+    `absolute` lists the absolute tolerance of each leaf, if it is not the default of its type.
+    """
 
     module: Module
     values: list[Value]
     sharding: Sharding | None = None
+    absolute: tuple[float, ...] | None = None
 
 
 class ResultDifference(Record):
@@ -202,20 +206,28 @@ def compare_results(expected: Results, actual: Results, tolerances: Tolerances =
     for replica in range(replicas):
         ours = expected.values[replica * here : (replica + 1) * here]
         theirs = actual.values[replica * there : (replica + 1) * there]
-        found = _compare_replica(ours, theirs, actual, tolerances)
+        found = _compare_replica(ours, theirs, actual, _tolerances_of_leaves(expected, actual, tolerances))
         if found is not None:
             return found if found.device is None else replace(found, device=replica * there + found.device)
     return None
 
 
-def _compare_replica(ours: list[Value], theirs: list[Value], actual: Results, tolerances: Tolerances) -> ResultDifference | None:
+def _tolerances_of_leaves(expected: Results, actual: Results, tolerances: Tolerances) -> list[Tolerances]:
+    absolute = expected.absolute or actual.absolute
+    count = actual.module.entry.root.shape.leaf_count
+    if absolute is None or tolerances.absolute is not None or len(absolute) != count:
+        return [tolerances] * count
+    return [replace(tolerances, absolute=limit) for limit in absolute]
+
+
+def _compare_replica(ours: list[Value], theirs: list[Value], actual: Results, limits: Sequence[Tolerances]) -> ResultDifference | None:
     lists = [[*leaves(value)] for value in ours], [[*leaves(value)] for value in theirs]
     if len(lists[0][0]) != len(lists[1][0]):
         raise NotComparable(f"one module has {len(lists[0][0])} results, the other one {len(lists[1][0])}")
     partitions = len(theirs)
     shape = actual.module.entry.root.shape
     divisions = divisions_of(actual.sharding, shape, partitions)
-    for leaf, division in enumerate(divisions):
+    for leaf, (division, tolerances) in enumerate(zip(divisions, limits, strict=True)):
         wholes = [parts[leaf] for parts in lists[0]]
         shards = [parts[leaf] for parts in lists[1]]
         if not isinstance(wholes[0], np.ndarray):

@@ -1,0 +1,208 @@
+"""`hlotool diff --passes --semantic`: the pass that changed the results, and the instruction."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from schemas import check_schema
+
+import hlotool
+from hlotool.cli.diff.diff_pass_results import SCHEMA as SCHEMA_NAME
+
+SCHEMA = json.loads((Path(hlotool.__file__).parent / "differ" / "pass_results.schema.json").read_text(encoding="utf-8"))
+
+WHOLE = """HloModule jit_f, num_partitions=4
+
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+
+ENTRY main {
+  x = f32[8,6] parameter(0), sharding={devices=[2,1,2]<=[4] last_tile_dim_replicate}
+  w = f32[6,4] parameter(1), sharding={devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate}
+  n = f32[8,6] negate(x)
+  one = f32[] constant(1)
+  ones = f32[8,6] broadcast(one), dimensions={}
+  s = f32[8,6] subtract(n, ones), metadata={op_name="f/sub" source_file="model.py" source_line=21}
+  d = f32[8,4] dot(s, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  zero = f32[] constant(0)
+  r = f32[] reduce(d, zero), dimensions={0,1}, to_apply=sum
+  ROOT t = (f32[8,4], f32[]) tuple(d, r)
+}
+"""
+SPREAD = WHOLE.replace("tuple(d, r)", "tuple(d, r), sharding={{devices=[2,2]<=[4]}, {replicated}}")
+PARTS = """HloModule jit_f, num_partitions=4
+
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+
+ENTRY main_spmd {
+  x = f32[4,6] parameter(0), sharding={devices=[2,1,2]<=[4] last_tile_dim_replicate}
+  w = f32[6,2] parameter(1), sharding={devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate}
+  n = f32[4,6] negate(x)
+  one = f32[] constant(1)
+  ones = f32[4,6] broadcast(one), dimensions={}
+  s = f32[4,6] subtract(n, ones), metadata={op_name="f/sub" source_file="model.py" source_line=21}
+  d = f32[4,2] dot(s, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  zero = f32[] constant(0)
+  p = f32[] reduce(d, zero), dimensions={0,1}, to_apply=sum
+  r = f32[] all-reduce(p), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=sum
+  ROOT t = (f32[4,2], f32[]) tuple(d, r)
+}
+"""
+SIMPLER = PARTS.replace("  n = f32[4,6] negate(x)\n", "  minus = f32[] constant(-1)\n  less = f32[4,6] broadcast(minus), dimensions={}\n").replace(
+    "subtract(n, ones)", "subtract(less, x)"
+)
+STEPS = {
+    "before_optimizations": WHOLE,
+    "0000.spmd-partitioner.after_pipeline-start.before_shardy-xla": WHOLE,
+    "0001.spmd-partitioner.after_shardy-xla.before_spmd-partitioning": SPREAD,
+    "0002.spmd-cleanup.after_pipeline-start.before_dce": PARTS,
+    "0003.spmd-partitioner.after_spmd-partitioning.before_collective-fixer": PARTS,
+    "0004.simplification.after_pipeline-start.before_algsimp": PARTS,
+    "0005.simplification.after_algsimp.before_dce": SIMPLER,
+    "0006.simplification.after_dce.before_pipeline-end": SIMPLER,
+    "cpu_after_optimizations": SIMPLER,
+}
+DROPPED = ("all-reduce(p), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=sum", "copy(p)")
+# The first wrong dump, the replacement, and the number, pipeline, pass and instruction to be named.
+FAULTS = {
+    "operands": (2, ("subtract(n, ones)", "subtract(ones, n)"), [1, "spmd-partitioner", "shardy-xla", "s"]),
+    "parameter-tile": (4, ("f32[6,2] parameter(1), sharding={devices=[1,2,2]<=[2,2]T(1,0)", "f32[6,2] parameter(1), sharding={devices=[1,2,2]<=[4]"), [3, "spmd-partitioner", "spmd-partitioning", None]),
+    "inside-the-partitioner": (3, ("negate(x)", "abs(x)"), [2, "spmd-partitioner", "spmd-partitioning", "n"]),
+    "collective": (4, DROPPED, [3, "spmd-partitioner", "spmd-partitioning", "r"]),
+    "between-new-instructions": (6, ("subtract(less, x)", "add(less, x)"), [5, "simplification", "algsimp", "s"]),
+    "constant": (7, ("zero = f32[] constant(0)", "zero = f32[] constant(3)"), [6, "simplification", "dce", "zero"]),
+    "called-computation": (7, ("c = f32[] add(a, b)", "c = f32[] subtract(a, b)"), [6, "simplification", "dce", "c"]),
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Returns a function that writes the dumps with a fault, and returns the folder's name."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(steps: dict[str, str]) -> str:
+        dumps = tmp_path / "dumps"
+        dumps.mkdir()
+        for name, text in steps.items():
+            (dumps / f"module_0001.jit_f.{name}.txt").write_text(text, encoding="utf-8")
+        return "dumps"
+
+    return make
+
+
+def planted(first: int, replacement: tuple[str, str]) -> dict[str, str]:
+    """Returns the steps with a fault from number `first` on, up to the last dump that can have it."""
+    steps = {}
+    for k, (name, text) in enumerate(STEPS.items()):
+        steps[name] = text.replace(*replacement) if k >= first else text
+        if k >= first and steps[name] == text:
+            assert k > first
+            del steps[name]
+            break
+    return steps
+
+
+def document_of(cli, *arguments: str, exit_code: int) -> dict:
+    result = cli("diff", "--passes", "--semantic", "--output-format", "json", *arguments)
+    assert result.exit_code == exit_code, result.output
+    document = json.loads(result.stdout)
+    check_schema(document, SCHEMA)
+    assert document["schema"] == SCHEMA_NAME
+    return document
+
+
+def test_no_pass_is_accused_across_partitioning(cli, folder):
+    [module] = document_of(cli, folder(STEPS), "--all", exit_code=0)["modules"]
+    assert module["culprit"] is None
+    assert module["compared"] == list(range(len(STEPS)))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_pass_and_the_instruction_are_named(cli, folder, fault):
+    first, replacement, expected = FAULTS[fault]
+    [module] = document_of(cli, folder(planted(first, replacement)), exit_code=1)["modules"]
+    culprit = module["culprit"]
+    instruction = culprit["right"] and culprit["right"]["instruction"]
+    assert [culprit["number"], culprit["pipeline"], culprit["pass"], instruction] == expected
+    assert culprit["step"] == first
+    # Bisection runs the last dump, and a few others.
+    assert len(module["compared"]) <= 5
+
+
+def test_the_text_names_the_pass_the_line_and_the_values(cli, folder):
+    first, replacement, _ = FAULTS["operands"]
+    result = cli("diff", "--passes", "--semantic", "--width", "0", folder(planted(first, replacement)))
+    assert result.exit_code == 1
+    lines = result.output.splitlines()
+    assert lines[0] == "jit_f (module_0001): spmd-partitioner/shardy-xla changed the results, in step 2 of 6"
+    assert lines[1:3] == [f"{mark} dumps/module_0001.jit_f.{name}.txt" for mark, name in zip("-+", list(STEPS)[first - 1 : first + 1], strict=True)]
+    assert "first difference: 's' (subtract) in 'main'" in lines
+    assert any("model.py:21" in line for line in lines)
+
+
+def test_dumps_that_cannot_run_are_left_out(cli, folder):
+    first, replacement, expected = FAULTS["constant"]
+    steps = planted(first, replacement)
+    broken = "0004.simplification.after_pipeline-start.before_algsimp"
+    dot = "dot(s, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    steps[broken] = steps[broken].replace(dot, 'custom-call(s, w), custom_call_target="secret"')
+    [module] = document_of(cli, folder(steps), "--all", exit_code=1)["modules"]
+    assert [
+        module["culprit"]["number"],
+        module["culprit"]["pipeline"],
+        module["culprit"]["pass"],
+        module["culprit"]["right"]["instruction"],
+    ] == expected
+    [left_out] = module["left_out"]
+    assert broken in left_out["file"] and "secret" in left_out["reason"]
+
+
+def test_results_without_a_sharding_are_not_called_different(cli, folder):
+    steps = {"before_optimizations": WHOLE, "0003.spmd-partitioner.after_spmd-partitioning.before_x": PARTS}
+    assert cli("diff", "--passes", "--semantic", folder(steps)).exit_code == 0
+    wrong = {name: text.replace("f32[4,6] negate(x)", "f32[4,6] abs(x)") for name, text in steps.items()}
+    for name, text in wrong.items():
+        Path("dumps", f"module_0001.jit_f.{name}.txt").write_text(text, encoding="utf-8")
+    result = cli("diff", "--passes", "--semantic", "dumps")
+    assert result.exit_code == 2
+    assert "result 0 is f32[8,4] in one module, and f32[4,2] on each device of the other; no sharding says which part" in result.output
+
+
+def test_a_pass_that_rounds_to_bf16_elsewhere_is_not_accused(cli, folder):
+    text = """HloModule jit_f
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY main {
+  x = f32[16] parameter(0)
+  b = bf16[16] convert(x)
+  e = bf16[16] exponential(b)
+  m = bf16[16] multiply(e, b)
+  f = f32[16] convert(m)
+  zero = f32[] constant(0)
+  ROOT r = f32[] reduce(f, zero), dimensions={0}, to_apply=sum
+}
+"""
+    wide = text.replace("bf16[16] exponential(b)", "f32[16] exponential(w)").replace("bf16[16] multiply(e, b)", "f32[16] multiply(e, w)")
+    wide = wide.replace("  e = ", "  w = f32[16] convert(b)\n  e = ").replace("  f = f32[16] convert(m)\n", "").replace("reduce(f", "reduce(m")
+    steps = {"before_optimizations": text, "0000.simplification.after_float-normalization.before_dce": wide}
+    assert cli("diff", "--passes", "--semantic", folder(steps)).exit_code == 0
+    wrong = {"0001.simplification.after_dce.before_cse": wide.replace("multiply(e, w)", "multiply(e, e)")}
+    for name, wrong_text in wrong.items():
+        Path("dumps", f"module_0001.jit_f.{name}.txt").write_text(wrong_text, encoding="utf-8")
+    [module] = document_of(cli, "dumps", exit_code=1)["modules"]
+    assert module["culprit"]["pass"] == "dce"
+    assert module["culprit"]["right"]["instruction"] == "m"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--semantic", "--until", "opcode=add"), "--until shows changes of the text, and --semantic runs the modules; use one of the two"),
+        (("--semantic", "--details"), "--details shows changes of the text, and --semantic runs the modules; use one of the two"),
+        (("--all",), "--all requires --passes --semantic"),
+    ],
+)
+def test_options_that_exclude_each_other(cli, folder, arguments, message):
+    result = cli("diff", "--passes", folder(STEPS), *arguments)
+    assert result.exit_code == 2
+    assert message in result.output

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from hlotool.memo import cached_property
 from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.text.source.tokens import entries
 from hlotool.text.source.trivia import COMMENT
 
 __all__ = ["ARRAY", "TYPE", "Array", "Statement", "Text", "mask_text", "operands_of", "statements"]
@@ -34,7 +35,6 @@ _HIDDEN = re.compile(rf'{COMMENT}|/\*.*+|"(?:[^"\\\n]++|\\.)*+"?+', re.DOTALL)
 # Dimensions and layouts, which contain most of the brackets, are matched as a whole.
 _BRACKET = re.compile(r"(?<=[a-z0-9\]])(?:\[[0-9,]*+\]|\{[0-9,]*+\})|[()\[\]{}]")
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
-_PIECE = re.compile(r"[()\[\]{},]")
 
 
 def mask_text(text: str) -> str:
@@ -140,21 +140,7 @@ def _attributes(text: str, start: int, partners: dict[int, int]) -> tuple[dict[s
 
 def operands_of(text: str, statement: Statement) -> list[tuple[int, int]]:
     """Returns the start and end of each operand of an instruction, excluding whitespace."""
-    low, high = statement.operands
-    cuts, depth = [low - 1], 0
-    for piece in _PIECE.finditer(text, low, high):
-        if piece[0] == ",":
-            if depth == 0:
-                cuts.append(piece.start())
-        else:
-            depth += 1 if piece[0] in "([{" else -1
-    spans = []
-    for start, end in zip(cuts, [*cuts[1:], high], strict=True):
-        bare = text[start + 1 : end]
-        if bare.strip():
-            first = start + 1 + len(bare) - len(bare.lstrip())
-            spans.append((first, first + len(bare.strip())))
-    return spans
+    return entries(text, *statement.operands)
 
 
 class Array(NamedTuple):

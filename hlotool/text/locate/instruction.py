@@ -19,6 +19,7 @@ from hlotool.text.parse.driver import parse_with_callbacks
 from hlotool.text.parse.patterns import patterns
 from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.part_names import PartName
+from hlotool.text.source.tokens import closing
 from hlotool.text.source.trivia import comment_spans, skip_trivia
 
 __all__ = ["SyntaxNode", "first_word", "locate", "locate_in_header", "node_callback"]
@@ -28,7 +29,6 @@ _FIRST_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
 # point to the first word.
 _MAX_LENGTH = 500_000
 _PUNCTUATION = frozenset(("{", "}", "(", ")", "[", "]", ",", ":", "=", "->"))
-_BRACE = re.compile(r"[{}]")
 _UNNAMED = "_ = "
 # Grammar rules that do not count as levels of a path.
 _WRAPPERS = frozenset({"shape", "sharding", "list_replica_groups"})
@@ -289,12 +289,7 @@ def _header_value(text: str, start: int, rule: str) -> tuple[int, SyntaxNode | N
 
     The result is cached, because diagnostics may refer to thousands of buffers in one header.
     """
-    depth, end = 0, start
-    for brace in _BRACE.finditer(text, start):
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            end = brace.end()
-            break
+    end = max(start, closing(text, start))
     session = ParseSession(ModuleBuilder(Source("")), None, text[start:end])
     try:
         tree = parse_with_callbacks(session, rule, node_callback)

@@ -23,6 +23,7 @@ from hlotool.text.parse.expectations import describe_syntax_error
 from hlotool.text.parse.grammar import load_grammar
 from hlotool.text.parse.lexer import ACTIVE, HloLexer, would_shift
 from hlotool.text.parse.session import LexerSession, ParseSession
+from hlotool.text.source.tokens import DEFINITION
 
 __all__ = ["CallbackFactory", "active_session", "parse_segment", "parse_with_callbacks", "parse_with_recovery", "shared_parser"]
 
@@ -193,8 +194,6 @@ _RESUME_LINE = re.compile(
     r"|(?P<header>(?:ENTRY[ \t]+)?%?(?P<opened>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*(?:\([^\n]*)?\{[ \t]*(?://[^\n]*)?\r?$))",
     re.MULTILINE,
 )
-# The name of an instruction, even if the rest of the line is wrong.
-_INSTRUCTION_NAME = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
 # Codes of errors right after a word, such as a module without a name or a key without a valid
 # value. Messages with these codes point to the word.
 _PRECEDING_WORD_CODES = frozenset({"M019", "M023", "S017", "S042", "S048"})
@@ -222,9 +221,10 @@ def _mark_broken(session: ParseSession, state: Any, inside: int, line_start: int
         return
     # The broken instruction begins with the first value after the last finished instruction.
     begin = next((at for value in state.value_stack[inside:] if (at := _offset_of_value(value)) >= 0), line_start)
-    named = _INSTRUCTION_NAME.match(session.text, begin)
+    # The name is known even if the rest of the line is wrong.
+    named = DEFINITION.match(session.text, begin)
     if named and builder.scopes:
-        builder.scope.broken.add(named["name"])
+        builder.scope.broken.add(named["defined"])
 
 
 def _offset_of_value(value: Any) -> int:

@@ -21,8 +21,8 @@ from hlotool.text.formatting.session import FormatSession
 from hlotool.text.formatting.verbatim import VerbatimRanges
 from hlotool.text.formatting.writer import Writer
 from hlotool.text.parse.driver import CallbackFactory, parse_with_callbacks
+from hlotool.text.parse.patterns import NeedsGrammar, pieces
 from hlotool.text.parse.runs import RunReader
-from hlotool.text.parse.segments import NeedsGrammar
 from hlotool.text.source.marks import MARK_INTERVAL
 
 __all__ = ["LineFormatter"]
@@ -119,14 +119,7 @@ class LineFormatter(RunReader):
             return None
 
     def _parameters(self, text: str) -> str:
-        position, parameters, match = 0, [], self.patterns.parameter.match
-        while position < len(text):
-            parameter = match(text, position)
-            if parameter is None or (parameter.end() == len(text)) != (parameter.end(2) == len(text)):
-                raise NeedsGrammar
-            parameters.append(f"{parameter[1]}: {self._shape(parameter[2])}")
-            position = parameter.end()
-        return ", ".join(parameters)
+        return ", ".join([f"{parameter[1]}: {self._shape(parameter[2])}" for parameter in pieces(self.patterns.parameter, text, 2)])
 
     # ---- instructions ---------------------------------------------------------------------------
 
@@ -232,15 +225,11 @@ class LineFormatter(RunReader):
             return number
         if not others:
             return others
-        operands, position, match = [], 0, self.patterns.typed_operand.match
-        while position < len(others):
-            piece = match(others, position)
-            if piece is None or (piece.end() == len(others)) != (piece.end(2) == len(others)):
-                raise NeedsGrammar
+        operands = []
+        for piece in pieces(self.patterns.typed_operand, others, 2):
             percent = "%" if others[piece.start(2) - 1 : piece.start(2)] == "%" else ""
             shape = f"{self._shape(piece[1])} " if piece[1] else ""
             operands.append(f"{shape}{percent}{piece[2]}")
-            position = piece.end()
         return _join(operands, "", is_marked=self.operand_marks)
 
     def _constant(self, head: str, text: str) -> str:
@@ -275,13 +264,7 @@ class LineFormatter(RunReader):
 
     def _shape_list(self, text: str) -> str:
         """Formats a comma-separated list of shapes."""
-        shapes, position, match = [], 0, self.patterns.shape_piece.match
-        while position < len(text):
-            piece = match(text, position)
-            if piece is None or (piece.end() == len(text)) != (piece.end(1) == len(text)):
-                raise NeedsGrammar
-            shapes.append(self._shape(piece[1]))
-            position = piece.end()
+        shapes = [self._shape(piece[1]) for piece in pieces(self.patterns.shape_piece, text, 1)]
         return _join(shapes, "", is_marked=self.shape_marks)
 
     def _entry_layout(self, text: str) -> str:

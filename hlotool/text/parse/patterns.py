@@ -10,13 +10,14 @@ compiled on first use.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from hlotool.memo import cached_property
 from hlotool.text.parse.driver import shared_parser
 from hlotool.text.source.trivia import TRIVIA
 
-__all__ = ["Patterns", "patterns"]
+__all__ = ["NeedsGrammar", "Patterns", "patterns", "pieces"]
 
 _SPACE = r"[ \t\r]*+"
 _COMMENT = r"(?://[^\r\n]*+)?+"
@@ -198,3 +199,21 @@ class Patterns:
 def patterns() -> Patterns:
     """Returns the patterns of this process; creates them on first use."""
     return Patterns()
+
+
+class NeedsGrammar(Exception):
+    """Raised if the fast path cannot read some text, which is then left to the grammar path."""
+
+
+def pieces(pattern: re.Pattern[str], text: str, group: int) -> Iterator[re.Match[str]]:
+    """Yields the matches that cover a list; `group` is a piece without the separator after it.
+
+    Raises NeedsGrammar if the text is not such a list.
+    """
+    at, end = 0, len(text)
+    while at < end:
+        piece = pattern.match(text, at)
+        if piece is None or (piece.end() == end) != (piece.end(group) == end):
+            raise NeedsGrammar
+        yield piece
+        at = piece.end()

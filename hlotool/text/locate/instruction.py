@@ -19,12 +19,11 @@ from hlotool.text.parse.driver import parse_with_callbacks
 from hlotool.text.parse.patterns import patterns
 from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.part_names import PartName
-from hlotool.text.source.tokens import closing
+from hlotool.text.source.tokens import WORD, closing
 from hlotool.text.source.trivia import comment_spans, skip_trivia
 
 __all__ = ["SyntaxNode", "first_word", "locate", "locate_in_header", "node_callback"]
 
-_FIRST_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
 # Longer instructions are constants, which would take seconds to parse again. Diagnostics about them
 # point to the first word.
 _MAX_LENGTH = 500_000
@@ -145,7 +144,7 @@ def first_word(text: str, start: int) -> tuple[int, int]:
     (2, 3)
     """
     first = skip_trivia(text, start)
-    word = _FIRST_WORD.match(text, first)
+    word = WORD.match(text, first)
     return first, word.end() if word is not None else first + 1
 
 

@@ -12,10 +12,13 @@ from sys import maxsize
 
 from hlotool.text.source.trivia import COMMENT
 
-__all__ = ["DEFINITION", "LINE", "NAME", "closing", "entries", "tokens", "whole_word"]
+__all__ = ["DEFINITION", "LINE", "NAME", "WORD", "closing", "entries", "tokens", "whole_word"]
 
 NAME = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
 """The regular expression of names, without a percent sign."""
+
+WORD = re.compile(r"[%A-Za-z0-9_.\-]++")
+"""Matches a name with or without a percent sign, a number or a keyword, as messages show it."""
 
 _DEFINITION = rf"[ \t]*+(?P<root>ROOT[ \t]++)?+%?+(?P<defined>{NAME})[ \t]*+="
 DEFINITION = re.compile(_DEFINITION)

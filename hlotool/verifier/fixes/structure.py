@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from hlotool.errors import Edit
 from hlotool.text.locate.instruction import first_word
-from hlotool.text.source.tokens import closing
+from hlotool.text.source.tokens import WORD, closing
 from hlotool.text.source.trivia import skip_trivia
 from hlotool.verifier.fixing import FindingContext, fixer
 
 __all__: list[str] = []
 
 _ARRAY = re.compile(r"[a-z][a-z0-9]*+\[[^\[\]\n]*+\](?:\{[^{}\n]*+\})?+")
-_OPENING = re.compile(r"[%A-Za-z0-9_.\-]++[ \t]*+\(")
+_OPENING = re.compile(rf"{WORD.pattern}[ \t]*+\(")
 
 
 @fixer("S007")

@@ -24,6 +24,7 @@ from hlotool.text.parse.driver import CallbackFactory, parse_with_callbacks
 from hlotool.text.parse.patterns import NeedsGrammar, pieces
 from hlotool.text.parse.runs import RunReader
 from hlotool.text.source.marks import MARK_INTERVAL
+from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["LineFormatter"]
 
@@ -54,7 +55,7 @@ class LineFormatter(RunReader):
     # ---- header ---------------------------------------------------------------------------------
 
     def _read_header(self, text: str, position: int) -> bool:
-        start = self._skip(text, position)
+        start = skip_trivia(text, position)
         match = self.patterns.header.match(text, start)
         if match is None or match[1] in self.reserved:
             return False
@@ -87,7 +88,7 @@ class LineFormatter(RunReader):
         read, close, writer = self.patterns.computation.match, self.patterns.close.match, self.writer
         end = position
         while True:
-            start = self._skip(text, end)
+            start = skip_trivia(text, end)
             header = read(text, start)
             if header is None:
                 return end, False
@@ -98,7 +99,7 @@ class LineFormatter(RunReader):
             writer.item(start, brace, opening, empty_lines=writer.empty_before_computation)
             writer.open()
             end = self._run(text, header.end())
-            closing = close(text, self._skip(text, end))
+            closing = close(text, skip_trivia(text, end))
             if closing is None:
                 return end, True
             thread = f', execution_thread="{closing[1]}"' if closing[1] is not None else ""
@@ -145,7 +146,7 @@ class LineFormatter(RunReader):
                 continue
             line = match(text, line_start)
             if line is None:
-                after = self._skip(text, line_start)
+                after = skip_trivia(text, line_start)
                 line = match(text, after) if after > line_start and text[after : after + 1] != "}" else None
                 if line is None:
                     break

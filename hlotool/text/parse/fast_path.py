@@ -22,6 +22,7 @@ from hlotool.text.parse.reuse import EarlierParse, WholeComputation
 from hlotool.text.parse.runs import RunReader
 from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.marks import MARK_INTERVAL
+from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["FastPath"]
 
@@ -70,7 +71,7 @@ class FastPath(RunReader):
     # ---- header ---------------------------------------------------------------------------------
 
     def _read_header(self, text: str, position: int) -> bool:
-        match = self.patterns.header.match(text, self._skip(text, position))
+        match = self.patterns.header.match(text, skip_trivia(text, position))
         if match is None or match[1] in self.reserved:
             return False
         attributes: list[tuple[int, str, Any]] = []
@@ -102,7 +103,7 @@ class FastPath(RunReader):
     def _computations(self, text: str, position: int) -> tuple[int, bool]:
         builder, read, close = self.builder, self.patterns.computation.match, self.patterns.close.match
         while True:
-            position = self._skip(text, position)
+            position = skip_trivia(text, position)
             header = read(text, position)
             if header is not None and (reused := self._reuse(header, position)) > position:
                 position = reused
@@ -249,7 +250,7 @@ class FastPath(RunReader):
 
         The line is None if there is nothing to skip, or if the fast path cannot read the line.
         """
-        start = self._skip(text, position)
+        start = skip_trivia(text, position)
         line = self.patterns.line.match(text, start) if start > position and text[start : start + 1] != "}" else None
         return line, spelling if line is None else UNFORMATTED
 

@@ -70,7 +70,7 @@ _TABLES = (
 
 
 # Patterns that every dump needs, which are compiled at once.
-_COMMON_PATTERNS = "space header line computation parameter close attribute simple_name integer integers plain_array shape_piece entry_layout".split()
+_COMMON_PATTERNS = "header line computation parameter close attribute simple_name integer integers plain_array shape_piece entry_layout".split()
 
 
 class Patterns:
@@ -95,7 +95,6 @@ class Patterns:
             # without that sign; operands of any other form; the attributes; the metadata; the
             # backend configuration; and trailing spaces with a comment.
             "line": rf"({_SPACE})(ROOT )?+(%?+)((?!__){word}) = ({_HEAD})\((?:%([^()\n]*+)(?=\))|({others}))\){tail}",
-            "space": TRIVIA,
             "index_mark": _INDEX,
             # Names of operands, the first without a percent sign, or the number of a parameter.
             "operand_names": rf"(?:[A-Za-z0-9_.\-]++(?:, %?+{word})*+)?+",

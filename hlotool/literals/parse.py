@@ -166,7 +166,8 @@ def _wide_pattern(element: ElementType) -> re.Pattern[str] | None:
 
 
 def _canonical(token: str) -> re.Pattern[str]:
-    return re.compile(rf"[{{ ]*+(?:{token})(?:(?:, | ?\}}[ }},]*+\{{[ {{]*+)(?:{token}))*+[ }}]*+")
+    # The token occurs only once in the pattern, since compiling it takes as long as many matches.
+    return re.compile(rf"[{{ ]*+(?:(?:{token})(?:, | ?\}}[ }},]*+\{{[ {{]*+|[ }}]*+\Z))++")
 
 
 def _safe_number(high: float) -> str:

@@ -88,7 +88,6 @@ class Patterns:
         tail = rf"{attributes}(?:, metadata=({_METADATA}))?+(?:, backend_config=(\{{[^\n]*\}}|{_STRING}))?+({_SPACE}{_COMMENT}\r?+){_NO_COMMA}"
         # A comment may contain a parenthesis, so the only comments read here are XLA's index marks.
         others = rf"(?:[^)/\n]++|\)(?!{_NEXT})|/\*i[a-z]*+[0-9]*+=[0-9]++\*/)*+"
-        slice_range = rf"\[{_INT}:{_INT}(?::{_INT})?+\]"
         self._sources = {
             # An instruction on a line of its own. The groups are the indentation; ROOT; the percent
             # sign; the name; the head (shape and opcode); operands that begin with a percent sign,
@@ -112,7 +111,7 @@ class Patterns:
             "name_list": rf"\{{%?+{word}(?:, %?+{word})*+\}}",
             "integer": _INT,
             "integers": rf"\{{({_INTS})?+\}}",
-            "slices": rf"\{{{slice_range}(?:, {slice_range})*+\}}",
+            "slices": rf"\{{(?:\[{_INT}:{_INT}(?::{_INT})?+\](?:, |\}}\Z))++",
             "plain_array": rf"({grammar.pattern('ELEMENT_TYPE')})\[({_INTS})?+\](?:\{{({_INTS})\}})?+",
             "shape_piece": rf"({_SHAPE})(?:, ?+(?:{_INDEX})?+|\Z)",
             "entry_layout": rf"\{{\((.*)\)->({_SHAPE})\}}",

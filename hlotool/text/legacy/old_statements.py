@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from hlotool.memo import cached_property
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.text.source.tokens import entries
+from hlotool.text.source.tokens import NAME, entries
 from hlotool.text.source.trivia import COMMENT
 
 __all__ = ["ARRAY", "TYPE", "Array", "Statement", "Text", "mask_text", "operands_of", "statements"]
@@ -27,7 +27,7 @@ _TUPLE = r"\("
 for _ in range(8):
     _TUPLE = rf"\((?:[^()]++|{_TUPLE})*+\)" if _TUPLE != r"\(" else r"\([^()]*+\)"
 _STATEMENT = re.compile(
-    r"(?<![A-Za-z0-9_.\-%])(?P<root>ROOT[ \t]+)?(?P<name>%?[A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+=\s*+"
+    rf"(?<![A-Za-z0-9_.\-%])(?P<root>ROOT[ \t]+)?(?P<name>%?{NAME})[ \t]*+=\s*+"
     rf"(?P<shape>{_TUPLE}|{ARRAY})?+\s*+(?P<opcode>[a-z][a-z0-9\-]*+)[ \t]*+\("
 )
 # Also hides unclosed comments and strings, each of which would cause a search for its end.
@@ -167,7 +167,7 @@ _KEYWORDS = {
     "inf", "nan", "maximal", "replicated", "manual", "last_tile_dim_replicate", "shard_as", "shard_like", "unknown", "unreduced",
     "FileNames", "FunctionNames", "FileLocations", "StackFrames",
 }  # fmt: skip
-_WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*+")
+_WORD = re.compile(rf"%?{NAME}")
 _PLAIN_ARRAY = re.compile(rf"({TYPE})\[[ ]*+((?:[0-9]{{1,18}}+[ ]*+(?:,[ ]*+)?+)*+)\]")
 # The maximum number of characters in a name that is looked up.
 _MAX_NAME_LENGTH = 10_000

@@ -23,7 +23,7 @@ from hlotool.text.parse.expectations import describe_syntax_error
 from hlotool.text.parse.grammar import load_grammar
 from hlotool.text.parse.lexer import ACTIVE, HloLexer, would_shift
 from hlotool.text.parse.session import LexerSession, ParseSession
-from hlotool.text.source.tokens import DEFINITION
+from hlotool.text.source.tokens import DEFINITION, NAME
 
 __all__ = ["CallbackFactory", "active_session", "parse_segment", "parse_with_callbacks", "parse_with_recovery", "shared_parser"]
 
@@ -190,8 +190,8 @@ def _report(session: ParseSession, error: UnexpectedInput, accepts: frozenset[st
 
 # A line at which parsing can continue: an instruction, or the header or the end of a computation.
 _RESUME_LINE = re.compile(
-    r"^[ \t]*(?:(?P<instruction>(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=[ \t])|(?P<close>\})"
-    r"|(?P<header>(?:ENTRY[ \t]+)?%?(?P<opened>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*(?:\([^\n]*)?\{[ \t]*(?://[^\n]*)?\r?$))",
+    rf"^[ \t]*(?:(?P<instruction>(?:ROOT[ \t]+)?%?(?P<name>{NAME})[ \t]*=[ \t])|(?P<close>\}})"
+    rf"|(?P<header>(?:ENTRY[ \t]+)?%?(?P<opened>{NAME})[ \t]*(?:\([^\n]*)?\{{[ \t]*(?://[^\n]*)?\r?$))",
     re.MULTILINE,
 )
 # Codes of errors right after a word, such as a module without a name or a key without a valid

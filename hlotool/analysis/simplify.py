@@ -11,7 +11,6 @@ dependencies and domains, since they exist to keep values apart.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from math import copysign, isnan, prod
 
 from hlotool.ir.model import Computation, Instruction
@@ -180,7 +179,6 @@ def _moves(x: Instruction) -> bool:
     return source.element_type == result.element_type and (x.op is not _BITCAST or prod(source.dimensions) == prod(result.dimensions))
 
 
-@lru_cache(maxsize=1024)
 def _number(element_type: str, data: bytes, conversions: tuple[str, ...]) -> Number | None:
     """Returns the number that an element's bytes represent, after conversions to other types.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hlotool.ir.model import Instruction
 
-__all__ = ["PAIRS_ATTRIBUTE", "Pairs", "cycle_of", "is_between_devices", "pairs_of", "repeated"]
+__all__ = ["PAIRS_ATTRIBUTE", "Pairs", "cycle_of", "is_between_devices", "pairs_in", "pairs_of", "repeated"]
 
 PAIRS_ATTRIBUTE = "_xla_send_recv_source_target_pairs"
 """The frontend attribute with the source-target pairs of a collective-permute.
@@ -31,7 +31,11 @@ def pairs_of(x: Instruction) -> Pairs:
     >>> pairs_of(parse(f"ENTRY e {{ {text} }}").entry.root)
     ((0, 1),)
     """
-    text = (x.attributes.get("frontend_attributes") or {}).get(PAIRS_ATTRIBUTE, "")
+    return pairs_in((x.attributes.get("frontend_attributes") or {}).get(PAIRS_ATTRIBUTE, ""))
+
+
+def pairs_in(text: str) -> Pairs:
+    """Returns the pairs of numbers in an attribute's value."""
     return tuple((int(source), int(target)) for source, target in _PAIR.findall(text))
 
 

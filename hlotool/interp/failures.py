@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 from hlotool.codes import CODE_NAMES
 from hlotool.errors import Diagnostic, EvaluationError, Source, Violation
 from hlotool.ir.model import Computation, Instruction, Module, as_op_argument
 from hlotool.opdefs.constraints import ResultRules
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.shape import ProgramShape, Shape
-from hlotool.text.source.trivia import TRIVIA
+from hlotool.text.locate.instruction import locate
+from hlotool.text.source.part_names import PartName
 
 __all__ = ["broken_rule", "diagnostic_at", "failure", "is_as_inferred", "may_fail"]
 
-_BEFORE_NAME = re.compile(rf"{TRIVIA}(?:ROOT\b{TRIVIA})?+")
-_NAME = re.compile(r"[^\s=]++")
+_NAME = PartName("name")
 # The interpreter runs modules with mixed precision.
 _MODES = VerifyModes(allow_mixed_precision=True)
 
@@ -32,10 +30,8 @@ def diagnostic_at(
     if instruction is None or instruction.start < 0 or module.source is None:
         where = (source.first_line, 1, source.first_line, 2)
     else:
-        before = _BEFORE_NAME.match(source.text, instruction.start)
-        start = before.end() if before else instruction.start
-        word = _NAME.match(source.text, start)
-        where = (*source.line_column(start), *source.line_column(word.end() if word else start + 1))
+        start, end = locate(source.text, instruction.start, instruction.end, _NAME)
+        where = (*source.line_column(start), *source.line_column(end))
     return Diagnostic(code, CODE_NAMES[code], "error", message, source.filename, *where, hint=hint, notes=notes, instruction=name)
 
 

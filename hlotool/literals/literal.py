@@ -8,7 +8,6 @@ Literals are compared by value, independently of their representation. Only the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from importlib import import_module
 from itertools import islice
 from math import isfinite, isnan, prod
@@ -330,7 +329,6 @@ def _splat_bytes(literal: Literal) -> bytes | None:
     return elements[0] if len(elements) == 1 else None
 
 
-@lru_cache(maxsize=1024)
 def _number_bytes(element_type: str, spelling: str) -> bytes:
     """Returns the bytes of a number, or of a zero for `,`."""
     row = ELEMENT_TYPES[element_type]

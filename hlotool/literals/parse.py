@@ -52,6 +52,9 @@ _NUMBERS = frozenset({_INT, _DECIMAL, _NAN, _INF})
 _ELEMENTS = _NUMBERS | {_BOOL}
 
 _NUMBER = re.compile(r"-?[0-9][0-9.eE+-]*+")
+# Numbers of any size, and numbers that every type of floats contains.
+_WIDE = "-?[0-9]{1,18}"
+_SPECIAL = "|-?inf|-?nan"
 # For str.translate: deletes the characters of elements and keeps the layout. The numbers in index
 # comments are compared separately.
 _LAYOUT_ONLY = dict.fromkeys(map(ord, "0123456789.+-eEinfatruls"))
@@ -68,9 +71,8 @@ _C64_RANGE = (-(2.0**128 - 2.0**104 + 2.0**75), 2.0**128 - 2.0**104 + 2.0**75)
 class _ArraySpec(Record):
     """The properties of an array shape that are needed to parse its literals, computed once.
 
-    `safe` and `wide` are the patterns from `_canonical_patterns`; `low` and `high` are the range of
-    the elements. `frame` is the normalized text without the elements, or an empty string if that
-    text is too large to keep.
+    `low` and `high` are the range of the elements. `frame` is the normalized text without the
+    elements, or an empty string if that text is too large to keep.
     """
 
     shape: Shape
@@ -78,8 +80,6 @@ class _ArraySpec(Record):
     sizes: tuple[int, ...]
     count: int
     element: ElementType
-    safe: re.Pattern[str] | None
-    wide: re.Pattern[str] | None
     low: float
     high: float
     frame: str
@@ -97,10 +97,9 @@ def _array_spec(declared: Shape) -> _ArraySpec:
     if declared.layout is not None:
         _check_layout(declared.layout, shape.dimensions)
     low, high = _range(element)
-    safe, wide = _canonical_patterns(element, shape.rank == 0)
     sizes = tuple(max(size, 0) for size in shape.dimensions)
     count = prod(sizes)
-    spec = _ArraySpec(shape, shape.dimensions, sizes, count, element, safe, wide, low, high, "")
+    spec = _ArraySpec(shape, shape.dimensions, sizes, count, element, low, high, "")
     # The frame of a large literal is as large as the literal's text, and is used only once.
     return replace(spec, frame=spec.layout_only()) if sizes and count <= 512 and max(sizes) <= 512 else spec
 
@@ -141,37 +140,34 @@ def _range(element: ElementType) -> tuple[float, float]:
 
 
 @cache
-def _canonical_patterns(element: ElementType, scalar: bool) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
-    """Returns the patterns `safe` and `wide` of normalized literals.
+def _safe_pattern(element: ElementType) -> re.Pattern[str] | None:
+    """Returns the pattern of normalized literals in which all numbers are certainly in range.
 
-    `safe` matches only numbers that are in range; the numbers in a match of `wide` must be checked.
+    Like `_wide_pattern`, it matches only common spellings; the scanner reads all other spellings.
     """
-    tokens: tuple[str, ...] = _canonical_tokens(element)
-    if not scalar:
-        tokens = tuple(token and rf"[{{ ]*+(?:{token})(?:(?:, | ?\}}[ }},]*+\{{[ {{]*+)(?:{token}))*+[ }}]*+" for token in tokens)
-    safe, wide = (re.compile(token) if token else None for token in tokens)
-    return safe, wide
-
-
-def _canonical_tokens(element: ElementType) -> tuple[str, str]:
-    """Returns the safe and wide patterns of one element.
-
-    They match only common spellings; the scanner reads all other spellings.
-    """
-    wide = "-?[0-9]{1,18}"
     if element.kind == "pred":
-        return rf"[01]|true|false|{wide}", ""
+        return _canonical(rf"[01]|true|false|{_WIDE}")
     if element.is_integral:
         digits = f"[0-{min(element.maximum, 9)}]" if element.maximum < 10 else f"[0-9]{{1,{len(str(element.maximum)) - 1}}}"
-        safe = "-?" + digits if element.kind == "signed" else digits
-        return safe, wide if element.bits < 64 else ""
-    special = "|-?inf|-?nan"
+        return _canonical("-?" + digits if element.kind == "signed" else digits)
     if element.kind == "complex":
-        number = _safe_number(representable_range("f32" if element.name == "c64" else "f64")[1]) + special
-        return rf"\((?:{number}), (?:{number})\)", ""
+        number = _safe_number(representable_range("f32" if element.name == "c64" else "f64")[1]) + _SPECIAL
+        return _canonical(rf"\((?:{number}), (?:{number})\)")
     low, high = representable_range(element.name)
-    safe = "" if low == 0 else _safe_number(high) + special
-    return safe, rf"{wide}(?:\.[0-9]*+)?+(?:[eE][+-]?+[0-9]{{1,3}})?+{special}"
+    return _canonical(_safe_number(high) + _SPECIAL) if low else None
+
+
+@cache
+def _wide_pattern(element: ElementType) -> re.Pattern[str] | None:
+    """Returns the pattern of normalized literals in which numbers must be checked."""
+    if element.kind in ("pred", "complex") or (element.is_integral and element.bits == 64):
+        return None
+    return _canonical(_WIDE if element.is_integral else rf"{_WIDE}(?:\.[0-9]*+)?+(?:[eE][+-]?+[0-9]{{1,3}})?+{_SPECIAL}")
+
+
+def _canonical(token: str) -> re.Pattern[str]:
+    # The token occurs only once in the pattern, since compiling it takes as long as many matches.
+    return re.compile(rf"[{{ ]*+(?:(?:{token})(?:, | ?\}}[ }},]*+\{{[ {{]*+|[ }}]*+\Z))++")
 
 
 def _safe_number(high: float) -> str:
@@ -238,15 +234,14 @@ def _is_canonical(spec: _ArraySpec, text: str) -> bool:
 
     This is a fast check: if it returns False, the scanner must read the text.
     """
-    if not spec.sizes:
-        return bool(spec.safe and spec.safe.fullmatch(text)) or _is_canonical_in_range(spec, text)
-    if text == ELIDED:
+    if text == ELIDED and spec.sizes:
         return spec.count > 0
     # Do not build the huge frame of a huge shape just to compare it with a short text.
-    if spec.count == 0 or len(text) <= spec.count:
+    if spec.count == 0 or len(text) < spec.count:
         return False
     bare = text if len(spec.sizes) <= 3 else INDEX_COMMENT.sub("", text)
-    if not (spec.safe and spec.safe.fullmatch(bare)) and not _is_canonical_in_range(spec, bare):
+    safe = _safe_pattern(spec.element)
+    if not (safe and safe.fullmatch(bare)) and not _is_canonical_in_range(spec, bare):
         return False
     if text.translate(_LAYOUT_ONLY) != spec.layout_only():
         return False
@@ -254,7 +249,8 @@ def _is_canonical(spec: _ArraySpec, text: str) -> bool:
 
 
 def _is_canonical_in_range(spec: _ArraySpec, bare: str) -> bool:
-    if spec.wide is None or not spec.wide.fullmatch(bare):
+    wide = _wide_pattern(spec.element)
+    if wide is None or not wide.fullmatch(bare):
         return False
     numbers = _NUMBER.findall(bare)
     if spec.element.is_integral:

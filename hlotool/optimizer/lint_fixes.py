@@ -6,7 +6,6 @@ so comments and all other lines are preserved.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import lru_cache
@@ -40,7 +39,6 @@ __all__ = ["rewrite_edits"]
 _MAX_NEW_INSTRUCTIONS = 3
 _MAX_LINE_LENGTH = 500
 _MAX_ELEMENTS = 100
-_NAME = re.compile(r"(?P<before>(?s:.*[\s)}\]])?%?)(?P<name>[^\s%(){}\[\],]+)")
 
 
 def rewrite_edits(finding: FindingContext, names: Sequence[str]) -> list[Edit]:
@@ -174,10 +172,11 @@ class _Trial:
                 if operand is not x:
                     continue
                 start, end = self._span(user, "operand", number) if user.start >= 0 else (0, 0)
-                match = _NAME.fullmatch(self.text, start, end)
-                if match is None or match["name"] != x.name:
+                # A shape may precede the name. An instruction that is written inline has no name.
+                start = max(start, end - len(x.name))
+                if self.text[start:end] != x.name:
                     return []
-                edits.append(Edit(*match.span("name"), other.name))
+                edits.append(Edit(start, end, other.name))
         return edits
 
     def _new_lines(self, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> list[Edit]:

@@ -22,6 +22,7 @@ from hlotool.server.refactoring import extract, inline
 from hlotool.text.formatting.attribute_order import UNKNOWN, attribute_order
 from hlotool.text.locate.instruction import locate
 from hlotool.text.source.part_names import PartName
+from hlotool.text.source.tokens import whole_word
 from hlotool.verifier.explanations import has_fix
 from hlotool.verifier.fixing import with_fixes
 from hlotool.verifier.ignoring import ignore_edits
@@ -138,8 +139,7 @@ def _replacement(finding: Finding, word: str) -> Edit | None:
     text, (start, end) = finding.module.source.text, finding.span
     line_end = text.find("\n", start)
     for quoted in _QUOTED.finditer(finding.diagnostic.message):
-        wrong = re.compile(rf"(?<![A-Za-z0-9_.\-]){re.escape(quoted['word'])}(?![A-Za-z0-9_.\-])")
-        found = wrong.search(text, start, max(end, line_end if line_end >= 0 else len(text)))
+        found = whole_word(quoted["word"]).search(text, start, max(end, line_end if line_end >= 0 else len(text)))
         if found is not None and quoted["word"] != word:
             return Edit(found.start(), found.end(), word)
     return None

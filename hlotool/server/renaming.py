@@ -12,10 +12,11 @@ from hlotool.ir.names import is_legal_name
 from hlotool.server.documents import Document
 from hlotool.server.parts import Part, name_span, references, target_at
 from hlotool.text.parse.patterns import patterns
+from hlotool.text.source.tokens import NAME, whole_word
 
 __all__ = ["prepare_rename", "rename"]
 
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
+_NAME = re.compile(NAME)
 
 
 def prepare_rename(document: Document, position: types.Position) -> types.PrepareRenamePlaceholder | None:
@@ -52,7 +53,7 @@ def _check(part: Part, target: Instruction | Computation, name: str, spans: list
     """Raises EditError if the target cannot have this name."""
     text = part.module.source.text
     is_bare = any(text[start - 1 : start] != "%" for start, _ in spans)
-    if _WORD.fullmatch(name) is None:
+    if _NAME.fullmatch(name) is None:
         raise EditError(f"'{name}' is not a name: names begin with a letter or '_', and contain only letters, digits, '_', '.' and '-'")
     if not is_legal_name(name) or (is_bare and name in patterns().reserved):
         raise EditError(f"'{name}' cannot be a name, since it is reserved")
@@ -76,11 +77,10 @@ def _check_unread(part: Part, target: Instruction | Computation) -> None:
     text, start, end = part.module.source.text, 0, len(part.module.source.text)
     if isinstance(target, Instruction):
         start, end = part.computation.start, part.computation.end
-    word = re.compile(rf"(?<![A-Za-z0-9_.\-]){re.escape(target.name)}(?![A-Za-z0-9_.\-])")
     known = {span[0] for span in (name_span(part.module, target), *references(part.module, target)) if span is not None}
     unread = [d for d in part.module.module.diagnostics if d.severity == "error"]
     lines = {d.line for d in unread}
-    for match in word.finditer(text, start, end):
+    for match in whole_word(target.name).finditer(text, start, end):
         if match.start() not in known and part.module.source.line_column(match.start())[0] in lines:
             line = part.module.source.line_column(match.start())[0]
             raise EditError(f"line {line} contains '{target.name}' but cannot be parsed; correct the line first")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
+from hlotool.text.source.tokens import NAME, tokens
 from hlotool.text.source.trivia import comment_spans
 
 __all__ = ["Statement", "statement_before"]
@@ -17,11 +18,8 @@ __all__ = ["Statement", "statement_before"]
 # Statements with more characters than this before the cursor are constants.
 _MAX_LENGTH = 20_000
 _BEGINNING = re.compile(
-    r"(?:(?P<root>ROOT)[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]+=|^[^\S\n]*\}|\{[ \t]*\r?\n|(?P<header>^HloModule\b)",
+    rf"(?:(?P<root>ROOT)[ \t]+)?%?(?P<name>{NAME})[ \t]+=|^[^\S\n]*\}}|\{{[ \t]*\r?\n|(?P<header>^HloModule\b)",
     re.MULTILINE,
-)
-_TOKEN = re.compile(
-    r'"(?:[^"\\]|\\.)*(?:"|\Z)|(?P<word>%?[A-Za-z0-9_.\-]+)|(?P<comment>/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|//[^\n]*)|(?P<mark>[(){}\[\],=])', re.DOTALL
 )
 _OPENING = {"(": ")", "{": "}", "[": "]"}
 
@@ -95,12 +93,12 @@ class _Reader:
     def read(self) -> Statement:
         at, last, in_string = self.beginning.end(), "", False
         start = at
-        for token in _TOKEN.finditer(self.before, at):
-            if token["comment"] is not None:
+        for token in tokens(self.before, at):
+            if token.lastgroup == "comment" or (token.lastgroup == "mark" and token[0] not in ",="):
                 continue
             in_string = token.end() == len(self.before) and token[0].startswith('"')
-            if token["mark"] is not None:
-                self._mark(token["mark"], last, self.before[start : token.start()])
+            if token.lastgroup in ("mark", "open", "close"):
+                self._mark(token[0], last, self.before[start : token.start()])
             elif token["word"] is not None and self.phase == "operands" and len(self.brackets) == 1:
                 self.last_operand = token["word"]
             last = token[0]

@@ -14,6 +14,7 @@ from hlotool.opdefs.table import OPS
 from hlotool.server.documents import Document, ModuleText
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.strings import BLOCK_COMMENT, LINE_COMMENT
+from hlotool.text.source.tokens import NAME
 
 __all__ = ["LEGEND", "tokens"]
 
@@ -33,7 +34,7 @@ _TOKEN = re.compile(
     r'|(?P<string>"(?:[^"\\\n]|\\.)*+"?)'
     r"|(?P<type>[a-z][a-z0-9]*+\[[^\[\]\s\"]*+\](?:\{[0-9,]*+[^{}\s\"]*+\})?+)"
     r"|(?P<number>[+-]?[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+(?![A-Za-z0-9_]))"
-    r"|%?+(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*+)"
+    rf"|%?+(?P<word>{NAME})"
 )
 _AFTER = re.compile(r"[ \t]*+(?P<mark>[=({:]?+)(?P<space>[ \t]?+)")
 # The largest range, in characters, for which tokens are returned. Editors that cannot request a

@@ -13,10 +13,12 @@ __all__ = [
     "LINE_COMMENT",
     "TRIVIA",
     "escape",
+    "find_comments",
     "is_raw_dict",
     "printed_string",
     "quote",
     "raw_dict_end",
+    "skip_trivia",
     "unescape",
     "unquote",
 ]
@@ -38,6 +40,8 @@ _SIMPLE = dict(
 _SPECIAL = re.compile(r"[^ !#-&(-\[\]-~]")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}
 _TRIVIA = re.compile(TRIVIA)
+find_comments = re.compile(COMMENT).finditer
+"""Finds everything that looks like a comment, even in strings."""
 _RAW = re.compile(r'[{}]|"(?:[^"\\]++|\\.)*+"|"', re.DOTALL)
 
 
@@ -121,6 +125,16 @@ def is_raw_dict(value: str) -> bool:
     return value.startswith("{") and raw_dict_end(value, 0) == len(value)
 
 
+def skip_trivia(text: str, start: int) -> int:
+    """Returns the offset of the first token at or after `start`.
+
+    >>> skip_trivia("  // one\\n/* two */ x", 0)
+    19
+    """
+    match = _TRIVIA.match(text, start)
+    return match.end() if match else start
+
+
 def printed_string(value: str) -> str:
     """Returns a string as XLA prints it: raw if its only token is a dictionary, otherwise quoted.
 
@@ -130,7 +144,6 @@ def printed_string(value: str) -> str:
     >>> [printed_string(value) for value in ('{"a":1}\\n', "{}{}")]
     ['{"a":1}\\n', '"{}{}"']
     """
-    # The pattern always matches, at the start of any text.
-    start = next(_TRIVIA.finditer(value)).end()
+    start = skip_trivia(value, 0)
     end = raw_dict_end(value, start) if value.startswith("{", start) else -1
-    return value if end >= 0 and _TRIVIA.fullmatch(value, end) else quote(value)
+    return value if end >= 0 and skip_trivia(value, end) == len(value) else quote(value)

@@ -5,14 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 from hlotool.syntax.contexts import START, Rule, contexts
 from hlotool.syntax.lexer_states import LexerState
-from hlotool.syntax.tokens import Token
 
-__all__ = ["scan"]
+__all__ = ["Token", "scan"]
 
 _SPACE = re.compile(r"\s*+")
+
+
+class Token(NamedTuple):
+    """A token: its offsets and its kind, which is one of `KINDS`."""
+
+    start: int
+    end: int
+    kind: str
 
 
 @lru_cache(maxsize=256)

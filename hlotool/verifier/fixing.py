@@ -21,6 +21,7 @@ from hlotool.errors import Diagnostic, Edit, Fix, ParseError, Source
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.text.parse.fast_path import FastPath
 from hlotool.text.parse.parser import decode_text, parts_of, read_source
+from hlotool.text.source.tokens import LINE, NAME
 from hlotool.verifier import fixes
 
 __all__ = [
@@ -41,8 +42,7 @@ __all__ = [
 # Each attempt parses the whole text. After this many rejections of fixes for one code, the other
 # fixes for the code are skipped until a fix succeeds.
 _MAX_FAILURES = 20
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
-_DEFINED = re.compile(r"^[ \t]*(?:ROOT[ \t]+)?%?([A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=[ \t]", re.MULTILINE)
+_NAME = re.compile(NAME)
 
 
 class FindingContext(NamedTuple):
@@ -366,8 +366,8 @@ class _Group:
     def add(self, d: Diagnostic) -> None:
         """Adds a finding, unless its fix conflicts with fixes in the group."""
         edits = d.fix.edits if d.fix is not None else ()
-        removed = {(d.computation, name) for edit in edits for name in _DEFINED.findall(self.text, edit.start, edit.end)}
-        used = {(d.computation, name) for edit in edits for name in _WORD.findall(edit.text)}
+        removed = {(d.computation, name) for edit in edits for line in LINE.finditer(self.text, edit.start, edit.end) if (name := line["defined"])}
+        used = {(d.computation, name) for edit in edits for name in _NAME.findall(edit.text)}
         if all(map(self._is_free, edits)) and self._used.isdisjoint(removed) and self._defined.isdisjoint(used):
             self.diagnostics.append(d)
             self._defined |= removed

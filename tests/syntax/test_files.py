@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 from agreement import disagreements
 from highlighted import TEXT, TEXTS
+from parser_tokens import tokens
 from textmate_rules import Grammar
 
 from hlotool.dev import syntax, tasks
 from hlotool.syntax.filetypes import FILE_NAMES, FIRST_LINE, suffixes
 from hlotool.syntax.kinds import KINDS
 from hlotool.syntax.regexes import EMACS, JAVASCRIPT, ONIGURUMA, VIM, words
+from hlotool.syntax.scanner import Token
 from hlotool.syntax.textmate import scope, textmate_grammar
-from hlotool.syntax.tokens import Token, tokens
 from hlotool.syntax.tree_sitter import tree_sitter_files
 from hlotool.text.source.files import read_text
 

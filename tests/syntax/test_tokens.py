@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from agreement import disagreements
 from highlighted import TEXT, TEXTS
+from parser_tokens import tokens
 from scaling import slowdown
 
 from hlotool.errors import ParseError
 from hlotool.syntax.contexts import contexts
 from hlotool.syntax.kinds import KIND_OF_NAME, KINDS, kind_of_terminal
 from hlotool.syntax.lexer_states import lexer_states
-from hlotool.syntax.scanner import scan
-from hlotool.syntax.tokens import Token, tokens
+from hlotool.syntax.scanner import Token, scan
 from hlotool.text.parse.driver import shared_parser
 from hlotool.text.parse.parser import parse_all
 from hlotool.text.source.files import read_text

@@ -19,11 +19,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from parser_tokens import tokens
+
 from hlotool.errors import Source
 from hlotool.syntax.kinds import KINDS
-from hlotool.syntax.scanner import scan
+from hlotool.syntax.scanner import Token, scan
 from hlotool.syntax.textmate import scope
-from hlotool.syntax.tokens import Token, tokens
 from hlotool.syntax.vim import kind_of_group
 from hlotool.text.source.files import read_text
 

@@ -8,7 +8,6 @@ only to compare dumps.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from hlotool.differ.rendering.markdown_report import listing
 from hlotool.differ.rendering.rows import EMPTY, Row, bar_rows
 from hlotool.errors import nearest
 from hlotool.opdefs.table import OPS
+from hlotool.text.source.tokens import LINE, whole_word
 from hlotool.workspace.comparing import compare_sequence, forget_modules
 from hlotool.workspace.reading import read_input
 from hlotool.workspace.writing import check_outputs
@@ -39,8 +39,6 @@ SCHEMA = "hlotool.diff-passes/1"
 """The name and version of the format of `--output-format json` for passes."""
 
 
-# Matches the name of an instruction or a computation at its definition.
-_NAME = re.compile(r"^[ \t]*+(?:ROOT |ENTRY )?+%?([A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+[=({]", re.MULTILINE)
 # The maximum number of names considered for a hint.
 _MAX_NAMES = 10_000
 
@@ -96,15 +94,23 @@ def _check_name(until: Predicate, files: Sequence[str], request: ManyRequest) ->
     """Raises UsageError if the name given to --until occurs in no dump."""
     if until.subject in ("opcode", "category"):
         return
-    word = re.compile(rf"(?<![A-Za-z0-9_.\-]){re.escape(until.value)}(?![A-Za-z0-9_.\-])")
+    word = whole_word(until.value)
     text = ""
     for file in files:
         text = read_input(file, request.base.stdin_filename)[1]
         if word.search(text):
             return
-    meant = nearest(until.value, [*OPS, *CATEGORIES, *islice(dict.fromkeys(_NAME.findall(text)), _MAX_NAMES)])
+    meant = nearest(until.value, [*OPS, *CATEGORIES, *islice(dict.fromkeys(_defined_names(text)), _MAX_NAMES)])
     hint = f"did you mean '{meant}'?" if meant else "write a category, an opcode or a name, such as opcode=all-gather"
     raise click.UsageError(f"--until: no dump has an instruction or a computation named '{until.value}'; {hint}")
+
+
+def _defined_names(text: str) -> Iterator[str]:
+    """Yields the names of the instructions and computations."""
+    for line in LINE.finditer(text):
+        name = line["defined"] or line["opened"]
+        if name is not None:
+            yield name
 
 
 def _report(sequence: DumpSequence, request: ManyRequest, outcome: Outcome, deadline: Deadline) -> _Report:

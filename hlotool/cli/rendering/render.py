@@ -6,7 +6,6 @@ Formats for programs are in `render_records` and `render_reports`, which are imp
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,13 +16,13 @@ import click
 
 from hlotool.cli.output import visible
 from hlotool.errors import Diagnostic
+from hlotool.text.source.tokens import WORD
 from hlotool.workspace.findings import FileFinding
 
 __all__ = ["FORMATS", "Render", "Style", "render_to_stderr", "style_for", "wants_color"]
 
 _COLORS = {"error": "red", "warning": "yellow", "info": "blue"}
 _CUT = "..."
-_WORD = re.compile(r"[%A-Za-z0-9_.\-]++")
 _MIN_WIDTH = 40
 _WIDTH_WITHOUT_TERMINAL = 120
 
@@ -110,7 +109,7 @@ def _excerpt(line: str, column: int, end_column: int, available: int) -> tuple[s
     """
     start = min(column - 1, len(line))
     end = max(start + 1, min(end_column - 1, len(line)))
-    if end == start + 1 and (word := _WORD.match(line, start)):
+    if end == start + 1 and (word := WORD.match(line, start)):
         # A span of one character is only a position. Marks under the whole word are easier to see.
         end = word.end()
     low, high = 0, len(line)

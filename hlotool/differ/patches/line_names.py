@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 from hlotool.opdefs.base import CALLED_KINDS
 from hlotool.opdefs.table import OPS
+from hlotool.text.source.tokens import DEFINITION, tokens
 
 __all__ = ["Definition", "Name", "definition_of", "names_in", "replace_names"]
 
-_WORD = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
-_DEFINITION = re.compile(rf"\s*+(ROOT )?+%({_WORD}) = ")
+_CALLED = frozenset(spec.name for op in OPS.values() for spec in op.attributes.values() if spec.kind in CALLED_KINDS)
 
 
 class Definition(NamedTuple):
@@ -42,24 +40,10 @@ def definition_of(line: str) -> Definition | None:
     >>> definition_of("  ROOT %a = f32[] add(%p, %q)")
     Definition(name='a', is_root=True, end=12)
     """
-    match = _DEFINITION.match(line)
-    return match and Definition(match[2], match[1] is not None, match.end())
-
-
-@lru_cache(maxsize=1)
-def _name_pattern() -> re.Pattern[str]:
-    called = "|".join(sorted({re.escape(spec.name) for op in OPS.values() for spec in op.attributes.values() if spec.kind in CALLED_KINDS}))
-    # Parts that contain no names are matched first: strings, comments, and the backend
-    # configuration, which ends the line.
-    skipped = r'"(?:[^"\\]++|\\.)*+"|/\*(?:[^*]++|\*(?!/))*+\*/|, backend_config=.*+'
-    return re.compile(
-        rf"{skipped}|\b(?:{called})=(?:%(?P<one>{_WORD})|\{{(?P<many>[^{{}}\"]*+)\}})"
-        rf"|\bstack_frame_id=(?P<frame>-?[0-9]{{1,18}})|%(?P<name>{_WORD})",
-        re.DOTALL,
-    )
-
-
-_MEMBER = re.compile(rf"%({_WORD})")
+    match = DEFINITION.match(line)
+    if match is None or "%" not in match[0]:
+        return None
+    return Definition(match["defined"], match["root"] is not None, match.end() + line.startswith(" ", match.end()))
 
 
 def names_in(line: str, start: int = 0) -> Iterator[Name]:
@@ -68,16 +52,19 @@ def names_in(line: str, start: int = 0) -> Iterator[Name]:
     >>> [(name.kind, name.text) for name in names_in('%r = f32[] reduce(%p, %z), to_apply=%add, metadata={op_name="%x"}', 5)]
     [('instruction', 'p'), ('instruction', 'z'), ('computation', 'add')]
     """
-    for match in _name_pattern().finditer(line, start):
-        if match["name"] is not None:
-            yield Name("instruction", match["name"], *match.span("name"))
-        elif match["one"] is not None:
-            yield Name("computation", match["one"], *match.span("one"))
-        elif match["many"] is not None:
-            for member in _MEMBER.finditer(line, *match.span("many")):
-                yield Name("computation", member[1], *member.span(1))
-        elif match["frame"] is not None:
-            yield Name("frame", match["frame"], *match.span("frame"))
+    key, last = "", ""
+    for token in tokens(line, start):
+        text = token[0]
+        if text == "=":
+            key = last
+            if key == "backend_config":
+                # The configuration ends the line and contains no names.
+                return
+        elif token.lastgroup == "word" and text[0] == "%":
+            yield Name("computation" if key in _CALLED else "instruction", text[1:], token.start() + 1, token.end())
+        elif token.lastgroup == "word" and key == "stack_frame_id" and last == "=":
+            yield Name("frame", text, *token.span())
+        last = text
 
 
 def replace_names(line: str, start: int, replacement: Callable[[Name], str]) -> str:

@@ -11,15 +11,15 @@ from hlotool.differ.patches.frames import Frame, read_frame
 from hlotool.differ.patches.line_names import definition_of
 from hlotool.differ.patches.patch_text import COMPUTATION, FRAMES, HEADER, NAMES, REFERENCES, Hunk, Line, PatchSyntaxError, read_patch
 from hlotool.differ.patches.resolution import Reference
+from hlotool.text.source.tokens import NAME
 
 __all__ = ["ComputationPatch", "HeaderChange", "NameChanges", "PatchContent", "PatchedLine", "read_content"]
 
-_WORD = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
-_OPENING = re.compile(rf"(?:ENTRY )?+%({_WORD}) \{{")
+_OPENING = re.compile(rf"(?:ENTRY )?+%({NAME}) \{{")
 _CLOSING = re.compile(r'\}(?:, execution_thread="[^"\\\n]*")?')
-_ATTRIBUTE = re.compile(rf"({_WORD})=(.+)", re.DOTALL)
-_RENAMED = re.compile(rf"HloModule (?P<module>{_WORD})|%(?P<computation>{_WORD})(?: %(?P<instruction>{_WORD}))?")
-_REFERENCE = re.compile(rf"({_WORD}) ({_WORD}) ([0-9a-f]+\.[0-9a-f]+(?:\.[0-9]+/[0-9]+)?)|module ([0-9a-f]+)")
+_ATTRIBUTE = re.compile(rf"({NAME})=(.+)", re.DOTALL)
+_RENAMED = re.compile(rf"HloModule (?P<module>{NAME})|%(?P<computation>{NAME})(?: %(?P<instruction>{NAME}))?")
+_REFERENCE = re.compile(rf"({NAME}) ({NAME}) ([0-9a-f]+\.[0-9a-f]+(?:\.[0-9]+/[0-9]+)?)|module ([0-9a-f]+)")
 _REVERSED = {"-": "+", "+": "-", " ": " "}
 
 

@@ -27,12 +27,13 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from hlotool.errors import HlotoolError
+from hlotool.text.source.tokens import NAME
 
 __all__ = ["END", "FRAMES", "HEADER", "NAMES", "REFERENCES", "Hunk", "Line", "PatchError", "PatchSyntaxError", "read_patch", "write_patch"]
 
 HEADER, FRAMES, COMPUTATION, NAMES, REFERENCES, END = "header", "stack frames", "computation", "names", "references", "end"
 _ONCE = (HEADER, FRAMES, NAMES, REFERENCES, END)
-_TITLE = re.compile(rf"@@ (?:(?P<title>{'|'.join(_ONCE)})|{COMPUTATION} (?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)) @@")
+_TITLE = re.compile(rf"@@ (?:(?P<title>{'|'.join(_ONCE)})|{COMPUTATION} (?P<name>{NAME})) @@")
 _SIGNS = " -+"
 _MAX_SHOWN = 60
 

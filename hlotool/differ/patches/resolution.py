@@ -15,6 +15,7 @@ from hlotool.errors import nearest
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.memo import cached_property
 from hlotool.text.print.instruction import InstructionWriter
+from hlotool.text.source.tokens import closing
 
 __all__ = ["Reference", "Resolution"]
 
@@ -23,8 +24,6 @@ _MAX_COMPARED = 1000
 # A value with more users than this does not help to find any of these users, and visiting all of
 # them would take too long.
 _MAX_USERS = 100
-_STRING = r'"(?:[^"\\]++|\\.)*+"'
-_METADATA = re.compile(rf', metadata=\{{(?:[^{{}}"]++|{_STRING}|\{{(?:[^{{}}"]++|{_STRING})*+\}})*+\}}')
 # The number that distinguishes instructions with the same fingerprint.
 _NUMBER = re.compile(r"[0-9]+(?=/)")
 
@@ -292,8 +291,8 @@ class _Similar:
 
 
 def _metadata_in(line: str) -> str:
-    match = _METADATA.search(line)
-    return match[0] if match is not None else ""
+    start = line.find(", metadata={")
+    return line[start : closing(line, start + len(", metadata="))] if start >= 0 else ""
 
 
 def _operands(line: str) -> Iterable[str]:
@@ -308,7 +307,7 @@ def _operands(line: str) -> Iterable[str]:
 
 def _nameless(line: str) -> str:
     """Returns a line without names and metadata."""
-    line = _METADATA.sub("", line)
+    line = line.replace(_metadata_in(line), "")
     definition = definition_of(line)
     root = "ROOT " if definition is not None and definition.is_root else ""
     return root + replace_names(line, definition.end if definition is not None else 0, lambda name: "")

@@ -6,8 +6,7 @@ the queues in the run's options.
 
 from __future__ import annotations
 
-import re
-
+from hlotool.analysis.transfers import PAIRS_ATTRIBUTE, pairs_in
 from hlotool.errors import Violation
 from hlotool.interp.arrays.values import Token, Value, checked_argument, own_arrays, zeros
 from hlotool.interp.devices import Device, Wait
@@ -63,9 +62,6 @@ def outfeed(operand: Value, token: Value, *, device: Device, operand_shapes: tup
 
 # ---- channels ----------------------------------------------------------------------------------
 
-_PAIR = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
-_PAIRS = "_xla_send_recv_source_target_pairs"
-
 
 class _Arrival(Token):
     """The token that a recv returns, with a description of what its recv-done waits for.
@@ -87,9 +83,9 @@ def _neighbors(device: Device, attributes: dict[str, str]) -> tuple[list[int], l
     If there are no pairs, the device sends to itself. As in collective-permute, the ids in pairs
     denote partitions if there are several partitions, and replicas otherwise.
     """
-    if _PAIRS not in attributes:
+    if PAIRS_ATTRIBUTE not in attributes:
         return [device.number], [device.number]
-    pairs = [(int(source), int(target)) for source, target in _PAIR.findall(attributes[_PAIRS])]
+    pairs = pairs_in(attributes[PAIRS_ATTRIBUTE])
     grid = device.grid
     own, first, step = (device.partition, device.replica * grid.partitions, 1) if grid.partitions > 1 else (device.replica, device.partition, 1)
     sends = [first + target * step for source, target in pairs if source == own]

@@ -13,10 +13,11 @@ from typing import NamedTuple
 from hlotool.errors import Source
 from hlotool.text.extract.lines import Line, extract_lines
 from hlotool.text.source.derived import DerivedSource, Piece
+from hlotool.text.source.tokens import NAME
 
 __all__ = ["Excerpt", "excerpts"]
 
-_NAME = r"%?[A-Za-z_][A-Za-z0-9_.\-]*+"
+_NAME = rf"%?{NAME}"
 # The pattern begins with a literal word, since searches for such patterns are much faster.
 # Lookbehinds check the text before that word.
 _HEADER = re.compile(rf"HloModule(?:(?<![A-Za-z0-9_.\-%]HloModule)|(?<=\\nHloModule))[ \t]++{_NAME}(?=[\s,:\\]|\Z)")

@@ -20,7 +20,8 @@ from hlotool.text.formatting.writer import Writer
 from hlotool.text.parse.driver import parse_with_callbacks
 from hlotool.text.parse.fast_path import FastPath
 from hlotool.text.parse.parser import Part, decode_text, form_of, parts_of, read_source
-from hlotool.text.source.trivia import COMMENT, skip_trivia
+from hlotool.text.source.tokens import closing
+from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["format_source", "format_text"]
 
@@ -28,7 +29,6 @@ _DEFAULT = FormatStyle()
 _EMPTY_LINE = re.compile(r"[ \t]*+(\r?+\n)")
 _MARK = re.compile(r"/\*index=[0-9]++\*/")
 _SHAPE = re.compile(r"(?:b[ \t\r\n]*+\(|\(|[a-z][a-z0-9]*+[ \t\r\n]*+\[)")
-_BRACKET = re.compile(COMMENT + r"|[(\[{]|[)\]}]")
 
 
 def format_text(
@@ -130,7 +130,7 @@ def _format(text: str, path: FastPath, style: FormatStyle, selected: tuple[int, 
 
 def _format_once(text: str, path: FastPath, style: FormatStyle, selected: tuple[int, int] | None, *, by_lines: bool) -> str:
     joiner = Joiner(text, _marks(text))
-    session = FormatSession(joiner, Writer(joiner, verbatim_ranges(text, selected), style.width), path)
+    session = FormatSession(joiner, Writer(joiner, verbatim_ranges(text, selected), style.width, path.newline), path)
     if by_lines:
         session.fast_path = LineFormatter(session, formatting_callback)
     with no_garbage_collection():
@@ -158,16 +158,11 @@ def _is_bare_shape(text: str, start: int) -> bool:
     """
     if text.startswith("{", start):
         return True
-    if not _SHAPE.match(text, start):
+    opening = _SHAPE.match(text, start)
+    if opening is None:
         return False
-    depth, end = 0, start
-    for bracket in _BRACKET.finditer(text, start):
-        if bracket[0][0] == "/":
-            continue
-        if depth == 0 and end > start and skip_trivia(text, end) < bracket.start():
-            break
-        depth += 1 if bracket[0] in "([{" else -1
-        if depth < 0:
-            break
-        end = bracket.end()
+    bracket, end = opening.end() - 1, start
+    # A shape has brackets for its elements or its dimensions, and for its layout.
+    while text.startswith(("(", "[", "{"), bracket) and (close := closing(text, bracket)) >= 0:
+        end, bracket = close, skip_trivia(text, close)
     return text.startswith((",", ")", "}"), skip_trivia(text, end))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from hlotool.text.formatting.verbatim import VerbatimRanges
-from hlotool.text.source.trivia import COMMENT
+from hlotool.text.source.trivia import find_comments
 
 __all__ = ["Gap", "read_gap"]
-
-_COMMENT = re.compile(COMMENT)
 
 
 class _GapPart(NamedTuple):
@@ -94,7 +91,7 @@ def read_gap(source: str, start: int, end: int, verbatim: VerbatimRanges, hoiste
             newlines = int(text.endswith("\n"))
             continue
         position = low
-        for match in _COMMENT.finditer(source, low, high):
+        for match in find_comments(source, low, high):
             parts.append(_GapPart(newlines + source.count("\n", position, match.start()), match[0].rstrip(), False))
             newlines, position = 0, match.end()
         newlines += source.count("\n", position, high)

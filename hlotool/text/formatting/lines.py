@@ -21,9 +21,10 @@ from hlotool.text.formatting.session import FormatSession
 from hlotool.text.formatting.verbatim import VerbatimRanges
 from hlotool.text.formatting.writer import Writer
 from hlotool.text.parse.driver import CallbackFactory, parse_with_callbacks
+from hlotool.text.parse.patterns import NeedsGrammar, pieces
 from hlotool.text.parse.runs import RunReader
-from hlotool.text.parse.segments import NeedsGrammar
 from hlotool.text.source.marks import MARK_INTERVAL
+from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["LineFormatter"]
 
@@ -54,7 +55,7 @@ class LineFormatter(RunReader):
     # ---- header ---------------------------------------------------------------------------------
 
     def _read_header(self, text: str, position: int) -> bool:
-        start = self._skip(text, position)
+        start = skip_trivia(text, position)
         match = self.patterns.header.match(text, start)
         if match is None or match[1] in self.reserved:
             return False
@@ -87,7 +88,7 @@ class LineFormatter(RunReader):
         read, close, writer = self.patterns.computation.match, self.patterns.close.match, self.writer
         end = position
         while True:
-            start = self._skip(text, end)
+            start = skip_trivia(text, end)
             header = read(text, start)
             if header is None:
                 return end, False
@@ -98,7 +99,7 @@ class LineFormatter(RunReader):
             writer.item(start, brace, opening, empty_lines=writer.empty_before_computation)
             writer.open()
             end = self._run(text, header.end())
-            closing = close(text, self._skip(text, end))
+            closing = close(text, skip_trivia(text, end))
             if closing is None:
                 return end, True
             thread = f', execution_thread="{closing[1]}"' if closing[1] is not None else ""
@@ -119,14 +120,7 @@ class LineFormatter(RunReader):
             return None
 
     def _parameters(self, text: str) -> str:
-        position, parameters, match = 0, [], self.patterns.parameter.match
-        while position < len(text):
-            parameter = match(text, position)
-            if parameter is None or (parameter.end() == len(text)) != (parameter.end(2) == len(text)):
-                raise NeedsGrammar
-            parameters.append(f"{parameter[1]}: {self._shape(parameter[2])}")
-            position = parameter.end()
-        return ", ".join(parameters)
+        return ", ".join([f"{parameter[1]}: {self._shape(parameter[2])}" for parameter in pieces(self.patterns.parameter, text, 2)])
 
     # ---- instructions ---------------------------------------------------------------------------
 
@@ -152,7 +146,7 @@ class LineFormatter(RunReader):
                 continue
             line = match(text, line_start)
             if line is None:
-                after = self._skip(text, line_start)
+                after = skip_trivia(text, line_start)
                 line = match(text, after) if after > line_start and text[after : after + 1] != "}" else None
                 if line is None:
                     break
@@ -232,15 +226,11 @@ class LineFormatter(RunReader):
             return number
         if not others:
             return others
-        operands, position, match = [], 0, self.patterns.typed_operand.match
-        while position < len(others):
-            piece = match(others, position)
-            if piece is None or (piece.end() == len(others)) != (piece.end(2) == len(others)):
-                raise NeedsGrammar
+        operands = []
+        for piece in pieces(self.patterns.typed_operand, others, 2):
             percent = "%" if others[piece.start(2) - 1 : piece.start(2)] == "%" else ""
             shape = f"{self._shape(piece[1])} " if piece[1] else ""
             operands.append(f"{shape}{percent}{piece[2]}")
-            position = piece.end()
         return _join(operands, "", is_marked=self.operand_marks)
 
     def _constant(self, head: str, text: str) -> str:
@@ -275,13 +265,7 @@ class LineFormatter(RunReader):
 
     def _shape_list(self, text: str) -> str:
         """Formats a comma-separated list of shapes."""
-        shapes, position, match = [], 0, self.patterns.shape_piece.match
-        while position < len(text):
-            piece = match(text, position)
-            if piece is None or (piece.end() == len(text)) != (piece.end(1) == len(text)):
-                raise NeedsGrammar
-            shapes.append(self._shape(piece[1]))
-            position = piece.end()
+        shapes = [self._shape(piece[1]) for piece in pieces(self.patterns.shape_piece, text, 1)]
         return _join(shapes, "", is_marked=self.shape_marks)
 
     def _entry_layout(self, text: str) -> str:

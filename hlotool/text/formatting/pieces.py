@@ -9,11 +9,10 @@ from typing import Any
 
 from hlotool.text.formatting.spacing import CLOSERS, NO_SPACES, OPENERS, SPACING
 from hlotool.text.source.marks import MARK_INTERVAL
-from hlotool.text.source.trivia import COMMENT
+from hlotool.text.source.trivia import find_comments
 
 __all__ = ["INDEX_MARK", "Joiner", "Piece", "flatten"]
 
-_COMMENT = re.compile(COMMENT)
 INDEX_MARK = re.compile(r"/\*i(?:ndex)?[0-9]*=[0-9]+\*/")
 """Matches XLA's index marks in lists and literals. They are rewritten rather than kept."""
 
@@ -73,7 +72,7 @@ class Joiner:
         if "/" not in gap:
             return ""
         comments = []
-        for match in _COMMENT.finditer(gap):
+        for match in find_comments(gap):
             comment = match[0]
             if comment.startswith("//"):
                 self.hoisted.append((start + match.start(), comment.rstrip()))

@@ -12,7 +12,7 @@ from hlotool.text.formatting.writer import Writer
 from hlotool.text.parse.fast_path import FastPath
 from hlotool.text.parse.lexer import ACTIVE
 from hlotool.text.parse.line_reader import NoLines
-from hlotool.text.parse.segments import NeedsGrammar
+from hlotool.text.parse.patterns import NeedsGrammar
 from hlotool.text.parse.session import LexerSession
 
 __all__ = ["FormatSession", "current_session"]

@@ -9,17 +9,13 @@ import re
 
 from hlotool.text.parse.lexer import raw_value_end
 from hlotool.text.parse.session import attribute_tokens
-from hlotool.text.source.trivia import BLOCK_COMMENT, skip_trivia
+from hlotool.text.source.tokens import NAME, tokens
+from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["wrap"]
 
 _STEP = "    "
-_PART = re.compile(
-    rf"(?P<solid>\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|{BLOCK_COMMENT})"
-    r"|(?P<open>[{(\[])|(?P<close>[})\]])|(?P<comma>, )(?:(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*+)=)?+|(?P<tight>,)(?=true|false|[0-9{])"
-    r"|(?P<rest>[^\"'/{}()\[\],]++|.)",
-    re.DOTALL,
-)
+_COMMA = re.compile(rf",(?:(?P<spaced> )(?:(?P<name>{NAME})=)?+|(?=true|false|[0-9{{]))")
 # The values of these attributes, and of unknown attributes, are never broken.
 _RAW = frozenset({"KEY_BACKEND_CONFIG", "KEY_FRONTEND_ATTRIBUTES"})
 
@@ -63,24 +59,21 @@ def _breaks(text: str) -> tuple[list[tuple[int, int]], int]:
 
     Each comma is represented by its offset and the number of open brackets.
     """
-    breaks, depth, position, end = [], 0, 0, 0
+    breaks, depth, end = [], 0, 0
     kinds, in_attributes = attribute_tokens(), False
-    while (part := _PART.match(text, position)) is not None:
-        position = part.end()
-        if not part[0].isspace() and not part[0].startswith("/*"):
-            end = position
-        if part["open"]:
-            depth += 1
-        elif part["close"]:
-            depth -= 1
-        elif part["tight"] and depth > 0 and in_attributes:
-            # XLA prints no spaces after commas between booleans, numbers or groups. Shapes have
-            # such commas, too, but are not broken.
-            breaks.append((part.start(), depth))
-        elif part["comma"]:
-            breaks.append((part.start(), depth))
-            name = part["name"]
-            in_attributes = in_attributes or (bool(name) and depth == 0)
-            if name and depth == 0 and kinds.get(name, "KEY_BACKEND_CONFIG") in _RAW:
-                end = position = raw_value_end(text, skip_trivia(text, position))
+    for token in tokens(text):
+        if token.start() < end or token.lastgroup == "comment":
+            continue
+        end = token.end()
+        depth += (token.lastgroup == "open") - (token.lastgroup == "close")
+        comma = _COMMA.match(text, token.start())
+        # XLA prints no spaces after commas between booleans, numbers or groups. Shapes have such
+        # commas, too, but are not broken.
+        if comma is None or not (comma["spaced"] or (depth > 0 and in_attributes)):
+            continue
+        breaks.append((token.start(), depth))
+        name = comma["name"] if depth == 0 else None
+        in_attributes = in_attributes or name is not None
+        if name and kinds.get(name, "KEY_BACKEND_CONFIG") in _RAW:
+            end = raw_value_end(text, skip_trivia(text, comma.end()))
     return breaks, end

@@ -6,20 +6,14 @@ arrive in source order, so the gap between two of them contains only whitespace 
 
 from __future__ import annotations
 
-import re
-
 from hlotool.text.formatting.gaps import read_gap
 from hlotool.text.formatting.pieces import Joiner
 from hlotool.text.formatting.verbatim import VerbatimRanges
 from hlotool.text.formatting.wrap import wrap
-from hlotool.text.source.trivia import BLOCK_COMMENT
 
 __all__ = ["Writer"]
 
 INDENT = "  "
-# Matches up to the first line end outside comments and strings, since line ends inside comments and
-# strings stay unchanged.
-_FIRST_LINE = re.compile(rf"(?:[^\n\"'/]++|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|{BLOCK_COMMENT}|//[^\n]*+|[\"'/])*+\n", re.DOTALL)
 
 
 class _Block:
@@ -44,13 +38,12 @@ class _Block:
 class Writer:
     """The output of one run of the formatter over one source."""
 
-    def __init__(self, joiner: Joiner, verbatim: VerbatimRanges, width: int | None) -> None:
+    def __init__(self, joiner: Joiner, verbatim: VerbatimRanges, width: int | None, newline: str = "\n") -> None:
         self.joiner = joiner
         self.source = joiner.source
         self.verbatim = verbatim
         self.width = width
-        first_line = _FIRST_LINE.match(self.source)
-        self.newline = "\r\n" if first_line and first_line[0].endswith("\r\n") else "\n"
+        self.newline = newline
         self.blocks = [_Block(0, 0)]
 
     @property

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from hlotool.errors import Edit
 from hlotool.opdefs.table import OPS
 from hlotool.text.legacy.old_statements import TYPE, Array, Statement, Text, operands_of
+from hlotool.text.source.tokens import LINE
 
 __all__ = [
     "Instructions",
@@ -411,6 +412,6 @@ def topk(text: Text, statement: Statement) -> list[Edit] | None:
     if span is None:
         return None
     name = text.masked[slice(*span)].partition("=")[2].strip().removeprefix("%")
-    header = re.compile(rf"^[ \t]*+%?{re.escape(name)}[ \t]*+[({{]", re.MULTILINE).search(text.masked)
+    header = next((line for line in LINE.finditer(text.masked) if line["opened"] == name), None)
     direction = re.compile(r"direction=([GL])[ET]\b").search(text.masked, header.end()) if header is not None else None
     return [] if direction is None else [Edit(*span, f", largest={'true' if direction[1] == 'G' else 'false'}")]

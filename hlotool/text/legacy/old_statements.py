@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from hlotool.memo import cached_property
 from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.text.source.tokens import NAME, entries
 from hlotool.text.source.trivia import COMMENT
 
 __all__ = ["ARRAY", "TYPE", "Array", "Statement", "Text", "mask_text", "operands_of", "statements"]
@@ -26,7 +27,7 @@ _TUPLE = r"\("
 for _ in range(8):
     _TUPLE = rf"\((?:[^()]++|{_TUPLE})*+\)" if _TUPLE != r"\(" else r"\([^()]*+\)"
 _STATEMENT = re.compile(
-    r"(?<![A-Za-z0-9_.\-%])(?P<root>ROOT[ \t]+)?(?P<name>%?[A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+=\s*+"
+    rf"(?<![A-Za-z0-9_.\-%])(?P<root>ROOT[ \t]+)?(?P<name>%?{NAME})[ \t]*+=\s*+"
     rf"(?P<shape>{_TUPLE}|{ARRAY})?+\s*+(?P<opcode>[a-z][a-z0-9\-]*+)[ \t]*+\("
 )
 # Also hides unclosed comments and strings, each of which would cause a search for its end.
@@ -34,7 +35,6 @@ _HIDDEN = re.compile(rf'{COMMENT}|/\*.*+|"(?:[^"\\\n]++|\\.)*+"?+', re.DOTALL)
 # Dimensions and layouts, which contain most of the brackets, are matched as a whole.
 _BRACKET = re.compile(r"(?<=[a-z0-9\]])(?:\[[0-9,]*+\]|\{[0-9,]*+\})|[()\[\]{}]")
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
-_PIECE = re.compile(r"[()\[\]{},]")
 
 
 def mask_text(text: str) -> str:
@@ -140,21 +140,7 @@ def _attributes(text: str, start: int, partners: dict[int, int]) -> tuple[dict[s
 
 def operands_of(text: str, statement: Statement) -> list[tuple[int, int]]:
     """Returns the start and end of each operand of an instruction, excluding whitespace."""
-    low, high = statement.operands
-    cuts, depth = [low - 1], 0
-    for piece in _PIECE.finditer(text, low, high):
-        if piece[0] == ",":
-            if depth == 0:
-                cuts.append(piece.start())
-        else:
-            depth += 1 if piece[0] in "([{" else -1
-    spans = []
-    for start, end in zip(cuts, [*cuts[1:], high], strict=True):
-        bare = text[start + 1 : end]
-        if bare.strip():
-            first = start + 1 + len(bare) - len(bare.lstrip())
-            spans.append((first, first + len(bare.strip())))
-    return spans
+    return entries(text, *statement.operands)
 
 
 class Array(NamedTuple):
@@ -181,7 +167,7 @@ _KEYWORDS = {
     "inf", "nan", "maximal", "replicated", "manual", "last_tile_dim_replicate", "shard_as", "shard_like", "unknown", "unreduced",
     "FileNames", "FunctionNames", "FileLocations", "StackFrames",
 }  # fmt: skip
-_WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*+")
+_WORD = re.compile(rf"%?{NAME}")
 _PLAIN_ARRAY = re.compile(rf"({TYPE})\[[ ]*+((?:[0-9]{{1,18}}+[ ]*+(?:,[ ]*+)?+)*+)\]")
 # The maximum number of characters in a name that is looked up.
 _MAX_NAME_LENGTH = 10_000

@@ -39,9 +39,11 @@ def has_header(text: str, computation: Computation) -> bool:
     return computation.start >= 0 and text[computation.start - 1 : computation.start] != "{"
 
 
-def _has_mark(text: str, start: int, mark: str) -> bool:
-    match = _MARK.match(text, skip_trivia(text, start))
-    return match is not None and match[0] == mark
+def _mark_and_name(text: str, start: int) -> tuple[str, int]:
+    """Returns the mark before the name that is declared at `start`, and the offset of the name."""
+    start = skip_trivia(text, start)
+    mark = _MARK.match(text, start)
+    return ("", start) if mark is None else (mark[0], skip_trivia(text, mark.end()))
 
 
 def is_marked_root(text: str, x: Instruction) -> bool:
@@ -52,7 +54,7 @@ def is_marked_root(text: str, x: Instruction) -> bool:
     >>> is_marked_root(text, parse(text).entry.root)
     False
     """
-    return x.start >= 0 and _has_mark(text, x.start, "ROOT")
+    return x.start >= 0 and _mark_and_name(text, x.start)[0] == "ROOT"
 
 
 def is_marked_entry(text: str, computation: Computation) -> bool:
@@ -62,7 +64,7 @@ def is_marked_entry(text: str, computation: Computation) -> bool:
     >>> is_marked_entry("ENTRY e { ROOT p = f32[] parameter(0) }", parse("ENTRY e { ROOT p = f32[] parameter(0) }").entry)
     True
     """
-    return computation.start >= 0 and _has_mark(text, computation.start, "ENTRY")
+    return computation.start >= 0 and _mark_and_name(text, computation.start)[0] == "ENTRY"
 
 
 def computation_name_span(text: str, computation: Computation) -> tuple[int, int] | None:
@@ -77,10 +79,7 @@ def computation_name_span(text: str, computation: Computation) -> tuple[int, int
     """
     if not has_header(text, computation):
         return None
-    start = skip_trivia(text, computation.start)
-    mark = _MARK.match(text, start)
-    if mark is not None:
-        start = skip_trivia(text, mark.end())
+    _, start = _mark_and_name(text, computation.start)
     start += text.startswith("%", start)
     end = start + len(computation.name)
     return (start, end) if text.startswith(computation.name, start) else None
@@ -98,10 +97,7 @@ def has_percent_sign(text: str, x: Instruction) -> bool | None:
     """
     if x.start < 0:
         return None
-    start = skip_trivia(text, x.start)
-    mark = _MARK.match(text, start)
-    if mark is not None:
-        start = skip_trivia(text, mark.end())
+    _, start = _mark_and_name(text, x.start)
     has_sign = text.startswith("%", start)
     return has_sign if text.startswith(x.name, start + has_sign) else None
 

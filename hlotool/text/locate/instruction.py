@@ -19,16 +19,15 @@ from hlotool.text.parse.driver import parse_with_callbacks
 from hlotool.text.parse.patterns import patterns
 from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.part_names import PartName
+from hlotool.text.source.tokens import WORD, closing
 from hlotool.text.source.trivia import comment_spans, skip_trivia
 
 __all__ = ["SyntaxNode", "first_word", "locate", "locate_in_header", "node_callback"]
 
-_FIRST_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
 # Longer instructions are constants, which would take seconds to parse again. Diagnostics about them
 # point to the first word.
 _MAX_LENGTH = 500_000
 _PUNCTUATION = frozenset(("{", "}", "(", ")", "[", "]", ",", ":", "=", "->"))
-_BRACE = re.compile(r"[{}]")
 _UNNAMED = "_ = "
 # Grammar rules that do not count as levels of a path.
 _WRAPPERS = frozenset({"shape", "sharding", "list_replica_groups"})
@@ -145,7 +144,7 @@ def first_word(text: str, start: int) -> tuple[int, int]:
     (2, 3)
     """
     first = skip_trivia(text, start)
-    word = _FIRST_WORD.match(text, first)
+    word = WORD.match(text, first)
     return first, word.end() if word is not None else first + 1
 
 
@@ -289,12 +288,7 @@ def _header_value(text: str, start: int, rule: str) -> tuple[int, SyntaxNode | N
 
     The result is cached, because diagnostics may refer to thousands of buffers in one header.
     """
-    depth, end = 0, start
-    for brace in _BRACE.finditer(text, start):
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            end = brace.end()
-            break
+    end = max(start, closing(text, start))
     session = ParseSession(ModuleBuilder(Source("")), None, text[start:end])
     try:
         tree = parse_with_callbacks(session, rule, node_callback)

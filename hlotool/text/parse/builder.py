@@ -24,6 +24,7 @@ from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
 from hlotool.shapes.shape import Shape, compatible, subshape
 from hlotool.shapes.values import AliasPair
+from hlotool.text.source.tokens import LINE
 
 __all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "alias_errors"]
 
@@ -36,11 +37,6 @@ _MAX_ATTRIBUTE_LENGTH = 80
 _PARAMETER = re.compile(r"\bparameter[ \t]*+\([^)]*+\)")
 # The beginning of a pair in input_output_alias.
 _ALIAS_PAIR = re.compile(r"\{[-0-9, \t\r\n]*+\}[ \t\r\n]*+:")
-
-# The beginning of a line that defines an instruction, or that ends a computation.
-_DEFINITION = re.compile(r"^[ \t]*+(?:(?:ROOT[ \t]++)?+%?+([A-Za-z0-9_.\-]++)[ \t]*+=|\})", re.MULTILINE)
-# The beginning of a computation.
-_HEADER = re.compile(r"^[ \t]*+(?:ENTRY[ \t]++)?+%?+([A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+[({]", re.MULTILINE)
 
 # The maximum number of names that are compared with a misspelled name, and the maximum number of
 # comparisons per module. A comparison takes about 20 microseconds.
@@ -420,17 +416,18 @@ def _raise_if_defined_elsewhere(builder: ModuleBuilder, name: str, position: int
 def _later_definitions(text: str, position: int) -> dict[str, int]:
     """Returns the offsets of the names defined on later lines of the computation at `position`."""
     definitions: dict[str, int] = {}
-    for line in _DEFINITION.finditer(text, position):
-        if line[1] is None:
+    for line in LINE.finditer(text, position):
+        if line["close"]:
             break
-        definitions.setdefault(line[1], line.start(1))
+        if line["defined"]:
+            definitions.setdefault(line["defined"], line.start("defined"))
     return definitions
 
 
 def _missing_computation(builder: ModuleBuilder, name: str, position: int) -> tuple[str, str]:
     """Returns the message and the hint for an undefined computation."""
     if builder._headers is None:
-        builder._headers = frozenset(_HEADER.findall(builder.source.text, position))
+        builder._headers = frozenset(line["opened"] for line in LINE.finditer(builder.source.text, position))
     if name in builder._headers:
         message = f"no computation named '{name}' is defined before this point"
         return message, "move its definition up; computations are defined before they are used"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
@@ -22,8 +23,9 @@ from hlotool.text.parse.expectations import describe_syntax_error
 from hlotool.text.parse.grammar import load_grammar
 from hlotool.text.parse.lexer import ACTIVE, HloLexer, would_shift
 from hlotool.text.parse.session import LexerSession, ParseSession
+from hlotool.text.source.tokens import DEFINITION, NAME
 
-__all__ = ["CallbackFactory", "parse_segment", "parse_with_callbacks", "parse_with_recovery", "shared_parser", "tokens_with_callbacks"]
+__all__ = ["CallbackFactory", "active_session", "parse_segment", "parse_with_callbacks", "parse_with_recovery", "shared_parser"]
 
 # Maps a grammar rule to the function that is called with the rule's children.
 CallbackFactory = Callable[[Any], Callable[[list[Any]], Any]]
@@ -69,15 +71,21 @@ def shared_parser() -> HloParser:
     return _PARSER
 
 
-def _feed(interactive: Any, seen: list[tuple[int, int, str]] | None = None) -> Any:
-    """Feeds all tokens of the text to the parser and returns the value of the start rule.
+@contextmanager
+def active_session(session: LexerSession) -> Iterator[None]:
+    """Makes the lexer and the callbacks of this thread use a session in a `with` block."""
+    previous: Any = getattr(ACTIVE, "session", None)
+    ACTIVE.session = session
+    try:
+        yield
+    finally:
+        ACTIVE.session = previous
 
-    If `seen` is a list, appends the tokens to it.
-    """
+
+def _feed(interactive: Any) -> Any:
+    """Feeds all tokens of the text to the parser and returns the value of the start rule."""
     state, thread = interactive.parser_state, interactive.lexer_thread
     for token in thread.lex(state):
-        if seen is not None:
-            seen.append((token.start_pos, token.end_pos, token.type))
         state.feed_token(token)
     end = Token("$END", "", len(thread.state.text.text), 1, 1)
     # Here, too, `previous_end` must be the end of the previous token: the last token in the text.
@@ -91,81 +99,22 @@ def parse_segment(session: ParseSession, rule: str, text: str) -> Any:
     Raises UnexpectedInput or Violation if there is an error.
     """
     builder = session.builder
-    inner = ParseSession(builder, None, text)
-    outer, ACTIVE.session, builder.in_segment = ACTIVE.session, inner, True
+    builder.in_segment = True
     try:
-        return _feed(shared_parser().start(text, rule))
+        with active_session(ParseSession(builder, None, text)):
+            return _feed(shared_parser().start(text, rule))
     finally:
-        ACTIVE.session, builder.in_segment = outer, False
+        builder.in_segment = False
 
 
-def parse_with_callbacks(session: Any, rule: str, factory: CallbackFactory) -> Any:
+def parse_with_callbacks(session: LexerSession, rule: str, factory: CallbackFactory) -> Any:
     """Parses the session's text with the given start rule and callbacks; builds no module.
 
     Raises UnexpectedInput if there is a syntax error.
     """
     parser = shared_parser()
-    previous = getattr(ACTIVE, "session", None)
-    ACTIVE.session = session
-    try:
+    with active_session(session):
         return _feed(parser.start(session.text, rule, parser.with_callbacks(factory)))
-    finally:
-        if previous is not None:
-            ACTIVE.session = previous
-        else:
-            del ACTIVE.session
-
-
-def tokens_with_callbacks(session: LexerSession, rule: str, factory: CallbackFactory) -> list[tuple[int, int, str]]:
-    """Returns all tokens of the session's text, each as (start, end, terminal).
-
-    `factory` returns the callbacks, which receive the same tokens. After an error, skips to the
-    next line that can begin an instruction or a computation.
-    """
-    parser, text = shared_parser(), session.text
-    previous = getattr(ACTIVE, "session", None)
-    ACTIVE.session = session
-    tokens: list[tuple[int, int, str]] = []
-    try:
-        interactive = parser.start(text, rule, parser.with_callbacks(factory))
-        while True:
-            try:
-                _feed(interactive, tokens)
-            except UnexpectedInput as error:
-                # Also skips the token that the parser did not accept.
-                position = len(text) if error.pos_in_stream is None else error.pos_in_stream
-                if tokens and tokens[-1][0] >= position:
-                    tokens.pop()
-                line = _next_line(interactive.parser_state, text, position)
-                if line is None:
-                    return tokens
-                if line["header"] and _last_state(interactive.parser_state, parser.grammar.table.states, "FAST_COMPUTATIONS") < 0:
-                    interactive = parser.start(text, "headerless", parser.with_callbacks(factory))
-                interactive.lexer_thread.state.line_ctr.char_pos = line.start()
-            else:
-                return tokens
-    finally:
-        if previous is not None:
-            ACTIVE.session = previous
-        else:
-            del ACTIVE.session
-
-
-def _next_line(state: Any, text: str, position: int) -> re.Match[str] | None:
-    """Returns the next line that can begin an instruction or a computation.
-
-    Unwinds the stack to a state that accepts the line, if there is one.
-    """
-    inside = _last_state(state, state.parse_conf.states, "FAST_RUN")
-    start = text.find("\n", position) + 1
-    for line in _RESUME_LINE.finditer(text, start) if start else ():
-        target = _last_state(state, state.parse_conf.states, "FAST_COMPUTATIONS") if line["header"] else inside
-        if target >= 0:
-            del state.state_stack[target + 1 :]
-            del state.value_stack[target:]
-        if target >= 0 or line["header"]:
-            return line
-    return None
 
 
 def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> None:
@@ -173,9 +122,7 @@ def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> No
 
     The session's builder gets the module and all errors, up to `max_errors` diagnostics.
     """
-    previous = getattr(ACTIVE, "session", None)
-    ACTIVE.session = session
-    try:
+    with active_session(session):
         interactive = shared_parser().start(session.text, rule)
         state, thread = interactive.parser_state, interactive.lexer_thread
         resumed = -1
@@ -202,11 +149,6 @@ def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> No
                         resumed = thread.state.line_ctr.char_pos = session.token_end = session.previous_end = match.start()
                 if resumed < 0 or len(session.builder.diagnostics) >= max_errors:
                     return
-    finally:
-        if previous is not None:
-            ACTIVE.session = previous
-        else:
-            del ACTIVE.session
 
 
 def _report(session: ParseSession, error: UnexpectedInput, accepts: frozenset[str], *, in_body: bool, begins: bool) -> int:
@@ -248,12 +190,10 @@ def _report(session: ParseSession, error: UnexpectedInput, accepts: frozenset[st
 
 # A line at which parsing can continue: an instruction, or the header or the end of a computation.
 _RESUME_LINE = re.compile(
-    r"^[ \t]*(?:(?P<instruction>(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=[ \t])|(?P<close>\})"
-    r"|(?P<header>(?:ENTRY[ \t]+)?%?(?P<opened>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*(?:\([^\n]*)?\{[ \t]*(?://[^\n]*)?\r?$))",
+    rf"^[ \t]*(?:(?P<instruction>(?:ROOT[ \t]+)?%?(?P<name>{NAME})[ \t]*=[ \t])|(?P<close>\}})"
+    rf"|(?P<header>(?:ENTRY[ \t]+)?%?(?P<opened>{NAME})[ \t]*(?:\([^\n]*)?\{{[ \t]*(?://[^\n]*)?\r?$))",
     re.MULTILINE,
 )
-# The name of an instruction, even if the rest of the line is wrong.
-_INSTRUCTION_NAME = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
 # Codes of errors right after a word, such as a module without a name or a key without a valid
 # value. Messages with these codes point to the word.
 _PRECEDING_WORD_CODES = frozenset({"M019", "M023", "S017", "S042", "S048"})
@@ -281,9 +221,10 @@ def _mark_broken(session: ParseSession, state: Any, inside: int, line_start: int
         return
     # The broken instruction begins with the first value after the last finished instruction.
     begin = next((at for value in state.value_stack[inside:] if (at := _offset_of_value(value)) >= 0), line_start)
-    named = _INSTRUCTION_NAME.match(session.text, begin)
+    # The name is known even if the rest of the line is wrong.
+    named = DEFINITION.match(session.text, begin)
     if named and builder.scopes:
-        builder.scope.broken.add(named["name"])
+        builder.scope.broken.add(named["defined"])
 
 
 def _offset_of_value(value: Any) -> int:

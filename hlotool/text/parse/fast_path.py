@@ -7,6 +7,7 @@ cannot read.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from typing import Any, cast
 
 from hlotool.errors import Violation
@@ -16,11 +17,12 @@ from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
 from hlotool.text.parse.builder import ModuleBuilder, Scope
 from hlotool.text.parse.line_parts import CHECKED, FORMATTED, PRINTED, UNFORMATTED, LineParts
+from hlotool.text.parse.patterns import NeedsGrammar, pieces
 from hlotool.text.parse.reuse import EarlierParse, WholeComputation
 from hlotool.text.parse.runs import RunReader
-from hlotool.text.parse.segments import NeedsGrammar
 from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.marks import MARK_INTERVAL
+from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["FastPath"]
 
@@ -45,6 +47,7 @@ class FastPath(RunReader):
         # computations can be reused.
         self.whole: dict[str, WholeComputation] = {}
         self.earlier: EarlierParse | None = None
+        self._earlier_runs: list[tuple[int, int]] = []
         self._header: tuple[str, list[tuple[int, str, Any]], str | None, int] | None = None
 
     def attach(self, session: ParseSession, known: FastPath | None = None) -> None:
@@ -55,6 +58,8 @@ class FastPath(RunReader):
         self.parts = LineParts(self.builder, session, known.parts if known is not None else None)
         if known is not None:
             self.earlier = EarlierParse(known.builder, known.whole, self.builder)
+            if known.newline == self.newline and known.parts.unmarked == self.parts.unmarked:
+                self._earlier_runs = sorted(known.formatted_runs.items())
 
     def close(self) -> None:
         """Breaks reference cycles, so that the path and its module are freed when they are unused.
@@ -66,7 +71,7 @@ class FastPath(RunReader):
     # ---- header ---------------------------------------------------------------------------------
 
     def _read_header(self, text: str, position: int) -> bool:
-        match = self.patterns.header.match(text, self._skip(text, position))
+        match = self.patterns.header.match(text, skip_trivia(text, position))
         if match is None or match[1] in self.reserved:
             return False
         attributes: list[tuple[int, str, Any]] = []
@@ -98,7 +103,7 @@ class FastPath(RunReader):
     def _computations(self, text: str, position: int) -> tuple[int, bool]:
         builder, read, close = self.builder, self.patterns.computation.match, self.patterns.close.match
         while True:
-            position = self._skip(text, position)
+            position = skip_trivia(text, position)
             header = read(text, position)
             if header is not None and (reused := self._reuse(header, position)) > position:
                 position = reused
@@ -133,6 +138,9 @@ class FastPath(RunReader):
             return -1
         self.builder.add_parsed_computation(computation, is_entry=header[1] is not None)
         self.whole[computation.name] = WholeComputation(computation, known.brace + shift, known.thread)
+        runs = self._earlier_runs
+        for k in range(bisect_left(runs, (known.computation.start,)), bisect_left(runs, (known.computation.end,))):
+            self.formatted_runs[runs[k][0] + shift] = runs[k][1] + shift
         self.count += len(computation.instructions)
         return end.end()
 
@@ -152,13 +160,8 @@ class FastPath(RunReader):
 
     def _check_parameters(self, text: str) -> None:
         """Checks the syntax of a signature's parameters; ignores names and shapes, as XLA does."""
-        at, match, shapes = 0, self.patterns.parameter.match, self.parts.segments.shapes
-        while at < len(text):
-            parameter = match(text, at)
-            if parameter is None or (parameter.end() == len(text)) != (parameter.end(2) == len(text)):
-                raise NeedsGrammar
-            shapes[parameter[2]]
-            at = parameter.end()
+        for parameter in pieces(self.patterns.parameter, text, 2):
+            self.parts.segments.shapes[parameter[2]]
 
     # ---- instructions ---------------------------------------------------------------------------
 
@@ -247,7 +250,7 @@ class FastPath(RunReader):
 
         The line is None if there is nothing to skip, or if the fast path cannot read the line.
         """
-        start = self._skip(text, position)
+        start = skip_trivia(text, position)
         line = self.patterns.line.match(text, start) if start > position and text[start : start + 1] != "}" else None
         return line, spelling if line is None else UNFORMATTED
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from hlotool.errors import Diagnostic, Source
 from hlotool.text.extract.excerpts import Excerpt, excerpts
 from hlotool.text.legacy.rewrite import add_legacy_hints
+from hlotool.text.source.tokens import DEFINITION
 from hlotool.text.source.trivia import TRIVIA, skip_trivia
 
 __all__ = ["add_hints"]
@@ -18,7 +19,6 @@ __all__ = ["add_hints"]
 _ENTRY = re.compile(r"^[ \t]*+ENTRY(?![A-Za-z0-9_.\-:=])", re.MULTILINE)
 _MODULE = re.compile(rf"{TRIVIA}HloModule[ \t]")
 _EMPHASIS = re.compile(r"\*\*|__")
-_OUTSIDE = re.compile(r"[ \t]*+(?:ROOT[ \t]++)?+%?[A-Za-z_][A-Za-z0-9_.\-]*+[ \t]*+=[ \t]")
 _UNDEFINED = frozenset({"S002", "S006"})
 _EXTRACT = "read it with --extract (in Python, hlotool.extract)"
 
@@ -91,8 +91,8 @@ def _excerpt_hint(source: Source, diagnostics: list[Diagnostic], error: Diagnost
     if _EMPHASIS.match(text, offset) or _EMPHASIS.match(text, max(0, offset - 1)):
         return "this looks like Markdown emphasis; remove it"
     line = text.rfind("\n", 0, offset) + 1
-    if _OUTSIDE.match(text, line) and (error.code == "S034" or (error.code == "S001" and error.computation is None and not is_instruction)):
+    if DEFINITION.match(text, line) and (error.code == "S034" or (error.code == "S001" and error.computation is None and not is_instruction)):
         return "instructions belong in a computation, between `ENTRY name {` and `}`; check the braces above"
-    if error.line == 1 and error.code == "S001" and is_instruction and not _OUTSIDE.match(text):
+    if error.line == 1 and error.code == "S001" and is_instruction and not DEFINITION.match(text):
         return "HLO text begins with `HloModule name`, or with a computation `ENTRY name {`"
     return None

@@ -36,8 +36,9 @@ from hlotool.text.parse.attributes import (
     split_annotations,
 )
 from hlotool.text.parse.builder import ModuleBuilder
-from hlotool.text.parse.lexer import entry_start, shape_before
+from hlotool.text.parse.lexer import shape_before
 from hlotool.text.source.part_names import parse_part_name
+from hlotool.text.source.tokens import entries
 
 __all__ = ["InstructionParts", "Reference", "add_instruction", "literal_at", "needs_operands", "resolve_shape"]
 
@@ -222,7 +223,9 @@ def _error_offset(builder: ModuleBuilder, at: str | int, position: int, parts: I
         return getattr(parts.operands[part_name.number], "position", parts.position)
     start = next((attribute.position for attribute in parts.attributes if attribute.name == part_name.word), -1)
     if start >= 0 and part_name.path and part_name.path[0].isdigit():
-        return entry_start(builder.source.text, start, int(part_name.path[0]))
+        opening = builder.source.text.find("{", start)
+        spans = entries(builder.source.text, opening + 1)
+        return spans[int(part_name.path[0])][0] if opening >= 0 and int(part_name.path[0]) < len(spans) else start
     return start if start >= 0 else parts.position
 
 

@@ -22,7 +22,7 @@ from hlotool.text.parse.line_reader import LineReader
 from hlotool.text.parse.session import LexerSession
 from hlotool.text.source.trivia import COMMENT, skip_trivia
 
-__all__ = ["ACTIVE", "HloLexer", "entry_start", "raw_value_end", "shape_before", "would_shift"]
+__all__ = ["ACTIVE", "HloLexer", "raw_value_end", "shape_before", "would_shift"]
 
 
 class Active(threading.local):
@@ -244,23 +244,3 @@ def shape_before(text: str, at: int) -> int:
             break
         start -= 1
     return start
-
-
-def entry_start(text: str, at: int, number: int) -> int:
-    """Returns the start of entry `number` in the first braced list after `at`.
-
-    Returns `at` if there is no such entry.
-
-    >>> entry_start("constraints={f32[2,3]{1,0}, f32[4]{0}}", 0, 1)
-    28
-    """
-    depth = 0
-    for k in range(at, len(text)):
-        depth += (text[k] in "{[(") - (text[k] in "}])")
-        if depth == 1 and text[k] in "{,":
-            if not number:
-                return skip_trivia(text, k + 1)
-            number -= 1
-        elif not depth and text[k] == "}":
-            break
-    return at

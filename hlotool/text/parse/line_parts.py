@@ -18,8 +18,8 @@ from hlotool.shapes.strings import is_raw_dict, unquote
 from hlotool.text.parse.attributes import backend_config_text, has_pending, resolve_pending
 from hlotool.text.parse.builder import ModuleBuilder, Scope
 from hlotool.text.parse.instructions import needs_operands, resolve_shape
-from hlotool.text.parse.patterns import patterns
-from hlotool.text.parse.segments import NeedsGrammar, SegmentCache
+from hlotool.text.parse.patterns import NeedsGrammar, patterns, pieces
+from hlotool.text.parse.segments import SegmentCache
 from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.marks import INDEX_MARK, MARK_INTERVAL, marked_operands
 
@@ -125,23 +125,15 @@ class LineParts:
                 pass
             else:
                 return plain, FORMATTED if len(plain) <= MARK_INTERVAL else self.unmarked
-        names, shapes, match, at, operands = scope.names, self.segments.shapes, self.patterns.typed_operand.match, 0, []
-        spelling = UNFORMATTED if "/" in text else FORMATTED
-        while at < len(text):
-            piece = match(text, at)
-            if piece is None or (piece.end() == len(text)) != (piece.end(2) == len(text)):
-                raise NeedsGrammar
+        operands, spelling = [], UNFORMATTED if "/" in text else FORMATTED
+        for piece in pieces(self.patterns.typed_operand, text, 2):
             shape_text, name = piece.groups()
-            operand = names[name]
+            operands.append(scope.names[name])
             if name in self.patterns.reserved and text[piece.start(2) - 1] != "%":
                 raise NeedsGrammar
             if shape_text:
-                shape = shapes[shape_text]
-                if shape is not operand.shape and not compatible(shape, operand.shape):
-                    raise NeedsGrammar
+                self._check_shape(shape_text, operands[-1])
                 spelling &= self.shape_spellings[shape_text]
-            operands.append(operand)
-            at = piece.end()
         if len(operands) > MARK_INTERVAL:
             spelling &= self.unmarked
         return tuple(operands), spelling
@@ -174,18 +166,21 @@ class LineParts:
 
         Raises NeedsGrammar if the shape of a defined operand is wrong.
         """
-        names, at = [], 0
-        while at < len(text):
-            piece = self.patterns.typed_operand.match(text, at)
-            if piece is None or (piece.end() == len(text)) != (piece.end(2) == len(text)):
-                raise NeedsGrammar
+        names = []
+        for piece in pieces(self.patterns.typed_operand, text, 2):
             shape_text, name = piece.groups()
-            shape, operand = self.segments.shapes[shape_text] if shape_text else None, scope.names.get(name)
-            if name in self.patterns.reserved or (shape is not None and operand is not None and not compatible(shape, operand.shape)):
+            if name in self.patterns.reserved:
                 raise NeedsGrammar
+            if shape_text:
+                self._check_shape(shape_text, scope.names.get(name))
             names.append(name)
-            at = piece.end()
         return names
+
+    def _check_shape(self, text: str, operand: Instruction | None) -> None:
+        """Raises NeedsGrammar if an operand is annotated with a wrong shape."""
+        shape = self.segments.shapes[text]
+        if operand is not None and shape is not operand.shape and not compatible(shape, operand.shape):
+            raise NeedsGrammar
 
     def other_operands(
         self, work: int, head: str, references: str | None, others: str, shape: Shape | None, scope: Scope

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from hlotool.text.source.trivia import skip_trivia
+
 __all__ = ["OtherFormat", "accompanies_dump", "describe_other_format"]
 
 _DIFF_HINT = "apply it to a file, or delete its headers and `-` lines and remove the leading `+` from the others"
@@ -66,7 +68,6 @@ _FORMATS = (
     _row("a Python error message", r"Traceback \(most recent call last\)", _DUMP_HINT),
     _row("a zip archive", r"PK[\x03\x05]", "unpack it first"),
 )
-_COMMENTS = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 # The number of characters that are searched for binary data.
 _PREFIX_LENGTH = 1024
 # Characters that are rare in text: control characters, and bytes that are not UTF-8.
@@ -90,8 +91,7 @@ def describe_other_format(text: str, *, may_be_binary: bool = True) -> OtherForm
     beginning = text[:_PREFIX_LENGTH]
     if may_be_binary and len(_BINARY_CHARACTERS.findall(beginning)) > _MAX_BINARY_FRACTION * len(beginning):
         return next((row for row in _FORMATS if row.beginning.match(text)), _BINARY)
-    start = _COMMENTS.match(text, 0, 1 << 16)
-    at = start.end() if start is not None else 0
+    at = skip_trivia(text, 0)
     return next((row for row in _FORMATS if row.beginning.match(text, at)), None)
 
 

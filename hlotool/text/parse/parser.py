@@ -18,6 +18,7 @@ from hlotool.text.parse.driver import parse_with_recovery
 from hlotool.text.parse.fast_path import FastPath
 from hlotool.text.parse.other_formats import describe_other_format
 from hlotool.text.parse.session import ParseSession
+from hlotool.text.source.tokens import NAME
 from hlotool.text.source.trivia import TRIVIA
 
 __all__ = [
@@ -37,7 +38,7 @@ __all__ = [
 
 # The same test as XLA's: the first token is HloModule or ENTRY, or the second is a brace.
 _MODULE = re.compile(rf"{TRIVIA}HloModule(?![A-Za-z0-9_.\-:=])")
-_HEADERLESS = re.compile(rf"{TRIVIA}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?[A-Za-z_][A-Za-z0-9_.\-]*+:?{TRIVIA}\{{)")
+_HEADERLESS = re.compile(rf"{TRIVIA}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?{NAME}:?{TRIVIA}\{{)")
 _SEPARATOR = re.compile(r"^// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
 # Surrogates that decoding never produces. All other surrogates are surrogate escapes of bytes that
 # are not UTF-8.

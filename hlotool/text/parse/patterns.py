@@ -10,13 +10,13 @@ compiled on first use.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
-from hlotool.memo import cached_property
 from hlotool.text.parse.driver import shared_parser
 from hlotool.text.source.trivia import TRIVIA
 
-__all__ = ["Patterns", "patterns"]
+__all__ = ["NeedsGrammar", "Patterns", "patterns", "pieces"]
 
 _SPACE = r"[ \t\r]*+"
 _COMMENT = r"(?://[^\r\n]*+)?+"
@@ -70,131 +70,86 @@ _TABLES = (
 
 
 # Patterns that every dump needs, which are compiled at once.
-_COMMON_PATTERNS = "space header line computation parameter close attribute simple_name integer integers plain_array shape_piece entry_layout".split()
+_COMMON_PATTERNS = "header line computation parameter close attribute simple_name integer integers plain_array shape_piece entry_layout".split()
 
 
 class Patterns:
-    """The compiled patterns; `patterns()` returns the instance of this process."""
+    """The compiled patterns by name; `patterns()` returns the instance of this process.
+
+    `reserved` contains the grammar's keywords and element types, which are names only after a
+    percent sign.
+    """
 
     def __init__(self) -> None:
-        self._grammar = shared_parser().grammar
+        grammar = shared_parser().grammar
         # PERCENT_NAME is a percent sign and a word.
-        self._word = self._grammar.pattern("PERCENT_NAME").replace("%", "", 1)
-        self._key = self._grammar.pattern("ATTRIBUTE")
-        attributes = rf"((?:, (?!metadata=|backend_config=){self._key}{_VALUE})*+)"
-        self._tail = rf"{attributes}(?:, metadata=({_METADATA}))?+(?:, backend_config=(\{{[^\n]*\}}|{_STRING}))?+({_SPACE}{_COMMENT}\r?+){_NO_COMMA}"
+        word, key = grammar.pattern("PERCENT_NAME").replace("%", "", 1), grammar.pattern("ATTRIBUTE")
+        attributes = rf"((?:, (?!metadata=|backend_config=){key}{_VALUE})*+)"
+        tail = rf"{attributes}(?:, metadata=({_METADATA}))?+(?:, backend_config=(\{{[^\n]*\}}|{_STRING}))?+({_SPACE}{_COMMENT}\r?+){_NO_COMMA}"
+        # A comment may contain a parenthesis, so the only comments read here are XLA's index marks.
+        others = rf"(?:[^)/\n]++|\)(?!{_NEXT})|/\*i[a-z]*+[0-9]*+=[0-9]++\*/)*+"
+        self._sources = {
+            # An instruction on a line of its own. The groups are the indentation; ROOT; the percent
+            # sign; the name; the head (shape and opcode); operands that begin with a percent sign,
+            # without that sign; operands of any other form; the attributes; the metadata; the
+            # backend configuration; and trailing spaces with a comment.
+            "line": rf"({_SPACE})(ROOT )?+(%?+)((?!__){word}) = ({_HEAD})\((?:%([^()\n]*+)(?=\))|({others}))\){tail}",
+            "index_mark": _INDEX,
+            # Names of operands, the first without a percent sign, or the number of a parameter.
+            "operand_names": rf"(?:[A-Za-z0-9_.\-]++(?:, %?+{word})*+)?+",
+            "typed_operand": rf"(?:({_SHAPE}) )?+%?+({word})(?:, (?:{_INDEX})?+|\Z)",
+            # Computations and the header.
+            "computation": rf"(ENTRY )?+(%?+)({word})(?: \(([^\n]*?)\) -> ({_SHAPE}))?+ \{{{_SPACE}\n",
+            "close": rf"{_SPACE}\}}(?:, execution_thread=\"([^\"\\\n]*+)\")?+{_LINE_END}",
+            "parameter": rf"({word}): ({_SHAPE})(?:, |\Z)",
+            "header": rf"HloModule ({word})((?:, {key}{_VALUE})*+){_LINE_END}",
+            "tables": rf"\n*+({_TABLES})\n*+(?=[A-Za-z_%])",
+            # Attributes and their values. A `word` is a single token of any kind.
+            "attribute": rf", ({key})({_VALUE})",
+            "simple_name": rf"%?+({word})",
+            "word": r"%?+[A-Za-z0-9_.\-]++",
+            "name_list": rf"\{{%?+{word}(?:, %?+{word})*+\}}",
+            "integer": _INT,
+            "integers": rf"\{{({_INTS})?+\}}",
+            "slices": rf"\{{(?:\[{_INT}:{_INT}(?::{_INT})?+\](?:, |\}}\Z))++",
+            "plain_array": rf"({grammar.pattern('ELEMENT_TYPE')})\[({_INTS})?+\](?:\{{({_INTS})\}})?+",
+            "shape_piece": rf"({_SHAPE})(?:, ?+(?:{_INDEX})?+|\Z)",
+            "entry_layout": rf"\{{\((.*)\)->({_SHAPE})\}}",
+            "alias": rf"\{{({_INTS})?+\}}: \(([0-9]{{1,9}}+), \{{({_INTS})?+\}}, (may-alias|must-alias)\)(?:, |\Z)",
+        }
+        words = re.match(r"\(\?:\(\?!\(\?:([A-Za-z0-9_|]+)\)", grammar.pattern("IDENT"))
+        assert words is not None, "IDENT begins with the words that it excludes"
+        self.reserved = frozenset(words[1].split("|"))
         for name in _COMMON_PATTERNS:
             getattr(self, name)
 
-    @cached_property
-    def line(self) -> re.Pattern[str]:
-        """An instruction on a line of its own.
-
-        The groups are the indentation; ROOT; the percent sign; the name; the head (shape and
-        opcode); operands that begin with a percent sign, without that sign; operands of any other
-        form; the attributes; the metadata; the backend configuration; and trailing spaces with a
-        comment.
-        """
-        # A comment may contain a parenthesis, so the only comments read here are XLA's index marks.
-        others = rf"(?:[^)/\n]++|\)(?!{_NEXT})|/\*i[a-z]*+[0-9]*+=[0-9]++\*/)*+"
-        return re.compile(rf"({_SPACE})(ROOT )?+(%?+)((?!__){self._word}) = ({_HEAD})\((?:%([^()\n]*+)(?=\))|({others}))\){self._tail}")
-
-    @cached_property
-    def space(self) -> re.Pattern[str]:
-        return re.compile(TRIVIA)
-
-    @cached_property
-    def index_mark(self) -> re.Pattern[str]:
-        return re.compile(_INDEX)
-
-    @cached_property
-    def operand_names(self) -> re.Pattern[str]:
-        """A list of operand names, the first without a percent sign, or a parameter's number."""
-        return re.compile(rf"(?:[A-Za-z0-9_.\-]++(?:, %?+{self._word})*+)?+")
-
-    @cached_property
-    def typed_operand(self) -> re.Pattern[str]:
-        return re.compile(rf"(?:({_SHAPE}) )?+%?+({self._word})(?:, (?:{_INDEX})?+|\Z)")
-
-    # ---- computations and header ----------------------------------------------------------------
-
-    @cached_property
-    def computation(self) -> re.Pattern[str]:
-        return re.compile(rf"(ENTRY )?+(%?+)({self._word})(?: \(([^\n]*?)\) -> ({_SHAPE}))?+ \{{{_SPACE}\n")
-
-    @cached_property
-    def close(self) -> re.Pattern[str]:
-        return re.compile(rf"{_SPACE}\}}(?:, execution_thread=\"([^\"\\\n]*+)\")?+{_LINE_END}")
-
-    @cached_property
-    def parameter(self) -> re.Pattern[str]:
-        return re.compile(rf"({self._word}): ({_SHAPE})(?:, |\Z)")
-
-    @cached_property
-    def header(self) -> re.Pattern[str]:
-        return re.compile(rf"HloModule ({self._word})((?:, {self._key}{_VALUE})*+){_LINE_END}")
-
-    @cached_property
-    def tables(self) -> re.Pattern[str]:
-        return re.compile(rf"\n*+({_TABLES})\n*+(?=[A-Za-z_%])")
-
-    # ---- values ---------------------------------------------------------------------------------
-
-    @cached_property
-    def attribute(self) -> re.Pattern[str]:
-        return re.compile(rf", ({self._key})({_VALUE})")
-
-    @cached_property
-    def simple_name(self) -> re.Pattern[str]:
-        return re.compile(rf"%?+({self._word})")
-
-    @cached_property
-    def word(self) -> re.Pattern[str]:
-        """A value that is a single token of any kind."""
-        return re.compile(r"%?+[A-Za-z0-9_.\-]++")
-
-    @cached_property
-    def name_list(self) -> re.Pattern[str]:
-        return re.compile(rf"\{{%?+{self._word}(?:, %?+{self._word})*+\}}")
-
-    @cached_property
-    def integer(self) -> re.Pattern[str]:
-        return re.compile(_INT)
-
-    @cached_property
-    def integers(self) -> re.Pattern[str]:
-        return re.compile(rf"\{{({_INTS})?+\}}")
-
-    @cached_property
-    def slices(self) -> re.Pattern[str]:
-        piece = rf"\[{_INT}:{_INT}(?::{_INT})?+\]"
-        return re.compile(rf"\{{{piece}(?:, {piece})*+\}}")
-
-    @cached_property
-    def plain_array(self) -> re.Pattern[str]:
-        return re.compile(rf"({self._grammar.pattern('ELEMENT_TYPE')})\[({_INTS})?+\](?:\{{({_INTS})\}})?+")
-
-    @cached_property
-    def shape_piece(self) -> re.Pattern[str]:
-        return re.compile(rf"({_SHAPE})(?:, ?+(?:{_INDEX})?+|\Z)")
-
-    @cached_property
-    def entry_layout(self) -> re.Pattern[str]:
-        return re.compile(rf"\{{\((.*)\)->({_SHAPE})\}}")
-
-    @cached_property
-    def alias(self) -> re.Pattern[str]:
-        return re.compile(rf"\{{({_INTS})?+\}}: \(([0-9]{{1,9}}+), \{{({_INTS})?+\}}, (may-alias|must-alias)\)(?:, |\Z)")
-
-    @cached_property
-    def reserved(self) -> frozenset[str]:
-        """The grammar's keywords and element types, which are names only after a percent sign."""
-        words = re.match(r"\(\?:\(\?!\(\?:([A-Za-z0-9_|]+)\)", self._grammar.pattern("IDENT"))
-        assert words is not None, "IDENT begins with the words that it excludes"
-        return frozenset(words[1].split("|"))
+    def __getattr__(self, name: str) -> re.Pattern[str]:
+        """Compiles a pattern; from then on, its name is an attribute."""
+        if name not in self._sources:
+            raise AttributeError(name)
+        pattern = self.__dict__[name] = re.compile(self._sources[name])
+        return pattern
 
 
 @lru_cache(maxsize=1)
 def patterns() -> Patterns:
     """Returns the patterns of this process; creates them on first use."""
     return Patterns()
+
+
+class NeedsGrammar(Exception):
+    """Raised if the fast path cannot read some text, which is then left to the grammar path."""
+
+
+def pieces(pattern: re.Pattern[str], text: str, group: int) -> Iterator[re.Match[str]]:
+    """Yields the matches that cover a list; `group` is a piece without the separator after it.
+
+    Raises NeedsGrammar if the text is not such a list.
+    """
+    at, end = 0, len(text)
+    while at < end:
+        piece = pattern.match(text, at)
+        if piece is None or (piece.end() == end) != (piece.end(group) == end):
+            raise NeedsGrammar
+        yield piece
+        at = piece.end()

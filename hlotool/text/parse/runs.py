@@ -9,6 +9,7 @@ from abc import abstractmethod
 
 from hlotool.text.parse.line_reader import LineReader
 from hlotool.text.parse.patterns import Patterns, patterns
+from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["RunReader"]
 
@@ -45,7 +46,7 @@ class RunReader(LineReader):
     def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
         if "FAST_HEADER" in accepted:
             return "FAST_HEADER" if self._read_header(text, position) else None
-        start = self._skip(text, position)
+        start = skip_trivia(text, position)
         if start and "\n" not in text[position:start]:
             # The patterns are tried only at the start of a line: trying them at every word of a
             # long line would take quadratic time.
@@ -60,7 +61,7 @@ class RunReader(LineReader):
     def consume(self, kind: str, text: str, position: int) -> tuple[int, bool]:
         if kind == "FAST_HEADER":
             return self._take_header(), False
-        start = self._skip(text, position)
+        start = skip_trivia(text, position)
         if kind == "FAST_COMPUTATIONS":
             end, still_open = self._computations(text, start)
             if end == start:
@@ -70,7 +71,3 @@ class RunReader(LineReader):
         if end == start:
             self._failed_run = start
         return end, False
-
-    def _skip(self, text: str, position: int) -> int:
-        match = self.patterns.space.match(text, position)
-        return match.end() if match else position

@@ -23,17 +23,13 @@ from hlotool.shapes.shape import ProgramShape, Shape
 from hlotool.shapes.values import AliasPair, SliceRange
 from hlotool.text.parse.attributes import Attribute, make_attributes
 from hlotool.text.parse.driver import parse_segment
-from hlotool.text.parse.patterns import patterns
+from hlotool.text.parse.patterns import NeedsGrammar, patterns, pieces
 from hlotool.text.parse.session import ParseSession
 
-__all__ = ["NeedsGrammar", "SegmentCache"]
+__all__ = ["SegmentCache"]
 
 
 _CALLED = frozenset({"called_computation", "called_computations"})
-
-
-class NeedsGrammar(Exception):
-    """Raised if the fast path cannot read some text, which is then left to the grammar path."""
 
 
 class SegmentCache:
@@ -89,14 +85,7 @@ class SegmentCache:
 
     def _shape_list(self, text: str) -> list[Shape]:
         """Returns the shapes of a list separated by `, ` and index marks."""
-        shapes, elements, match, at = self.shapes, [], self.patterns.shape_piece.match, 0
-        while at < len(text):
-            piece = match(text, at)
-            if piece is None or (piece.end() == len(text)) != (piece.end(1) == len(text)):
-                raise NeedsGrammar
-            elements.append(shapes[piece[1]])
-            at = piece.end()
-        return elements
+        return [self.shapes[piece[1]] for piece in pieces(self.patterns.shape_piece, text, 1)]
 
     # ---- values ---------------------------------------------------------------------------------
 

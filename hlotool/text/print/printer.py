@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -44,6 +43,10 @@ _LAYOUT_RESETTING_ATTRIBUTES = (
 # grow exponentially with the size of the module.
 _MAX_BODY_DEPTH = 100
 _MAX_BODIES = 1_000_000
+# Two sets of opcodes that `_plain_instructions` treats specially: the attributes printed for the
+# first ones depend on more than the attribute set, and the second ones always have a printed one.
+_SPECIAL = frozenset(op for op in OPS.values() if op.name.startswith("async-") or op.operand_defaults or op.derived)
+_ALWAYS = frozenset(op for op in OPS.values() if any(spec.always for spec in op.attributes.values()))
 _NEW_LINE = "\n"
 _get_start, _get_attributes = attrgetter("start"), attrgetter("attributes")
 # `print_name_after_closing_brace` applies to computations with more instructions than this, as in
@@ -385,11 +388,10 @@ def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str
     writer = printer.writer
     lines: list[str] = []
     append, texts = lines.append, printer.texts
-    special, always = _special_ops()
     instructions, root = _original_instructions(printer.module, computation)
     for x in instructions:
         op, operands, attributes, shape = x.op, x.operands, x.attributes, x.shape
-        if op in special:
+        if op in _SPECIAL:
             append(f"  {writer.write(x, is_root=x is root, level=0)}\n")
             continue
         count = len(operands)
@@ -404,7 +406,7 @@ def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str
             inside = "%" + ", %".join([operand.name for operand in operands])
         else:
             inside = marked_operands([operand.name for operand in operands])
-        if attributes or op in always:
+        if attributes or op in _ALWAYS:
             # All opcodes share the empty attribute set, but some opcodes have printed defaults.
             key = id(attributes) if attributes else op
             text = texts.get(key)
@@ -423,14 +425,3 @@ def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str
     # The lines are joined here, not with the whole module, so that the next computation can reuse
     # the memory of the lines.
     return "".join(lines)
-
-
-@lru_cache(maxsize=1)
-def _special_ops() -> tuple[frozenset[OpDef], frozenset[OpDef]]:
-    """Returns two sets of opcodes that `_plain_instructions` treats specially.
-
-    The attributes printed for opcodes in the first set depend on more than the attribute set.
-    Opcodes in the second set always have at least one printed attribute.
-    """
-    special = frozenset(op for op in OPS.values() if op.name.startswith("async-") or op.operand_defaults or op.derived)
-    return special, frozenset(op for op in OPS.values() if any(spec.always for spec in op.attributes.values()))

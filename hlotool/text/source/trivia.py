@@ -8,15 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hlotool.shapes.strings import BLOCK_COMMENT, COMMENT, LINE_COMMENT, TRIVIA, raw_dict_end
+from hlotool.shapes.strings import BLOCK_COMMENT, COMMENT, LINE_COMMENT, TRIVIA, find_comments, raw_dict_end, skip_trivia
 from hlotool.text.source.marks import INDEX_MARK
 
-__all__ = ["BLOCK_COMMENT", "COMMENT", "LINE_COMMENT", "TRIVIA", "comment_spans", "has_comments", "skip_trivia"]
+__all__ = ["BLOCK_COMMENT", "COMMENT", "LINE_COMMENT", "TRIVIA", "comment_spans", "find_comments", "has_comments", "skip_trivia"]
 
-_TRIVIA = re.compile(TRIVIA)
 _STRING = r"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'"
 _SOLID = rf"(?P<comment>{COMMENT})|{_STRING}"
-_COMMENT = re.compile(COMMENT)
 # The start of an unclosed string or comment.
 _UNCLOSED = r"(?P<unclosed>[\"']|/\*)"
 # The maximum number of unclosed strings and comments. Each one costs a search through the rest of
@@ -33,16 +31,6 @@ _TOKEN = re.compile(
 _ENTRY = re.compile(rf"{_SOLID}|(?P<open>\{{)|(?P<end>\}})|(?P<raw>[A-Za-z_][A-Za-z0-9_.\-]*+=)|{_UNCLOSED}", re.DOTALL)
 # The trivia between a name and its value, and the value's opening brace if it has one.
 _VALUE = re.compile(rf"(?P<gap>{TRIVIA})(?P<brace>\{{)?+")
-
-
-def skip_trivia(text: str, start: int) -> int:
-    """Returns the offset of the first token at or after `start`.
-
-    >>> skip_trivia("  // one\\n/* two */ x", 0)
-    19
-    """
-    match = _TRIVIA.match(text, start)
-    return match.end() if match else start
 
 
 def has_comments(text: str) -> bool:
@@ -77,7 +65,7 @@ def comment_spans(text: str) -> Iterator[tuple[int, int]]:
         elif kind == "unclosed":
             unclosed += 1
         elif kind == "raw" and (value := _VALUE.match(text, position)) is not None and value["brace"]:
-            yield from (comment.span() for comment in _COMMENT.finditer(text, *value.span("gap")))
+            yield from (comment.span() for comment in find_comments(text, *value.span("gap")))
             end = raw_dict_end(text, value.start("brace"))
             unclosed += end < 0
             position = max(value.end(), end)

@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator
 
 from hlotool.errors import Edit
+from hlotool.text.locate.instruction import first_word
+from hlotool.text.source.tokens import WORD, closing
 from hlotool.text.source.trivia import skip_trivia
 from hlotool.verifier.fixing import FindingContext, fixer
 
 __all__: list[str] = []
 
 _ARRAY = re.compile(r"[a-z][a-z0-9]*+\[[^\[\]\n]*+\](?:\{[^{}\n]*+\})?+")
-_OPENING = re.compile(r"[%A-Za-z0-9_.\-]++[ \t]*+\(")
+_OPENING = re.compile(rf"{WORD.pattern}[ \t]*+\(")
 
 
 @fixer("S007")
@@ -40,9 +42,9 @@ def operand_annotation(finding: FindingContext) -> Iterator[Edit]:
     """Annotate the operand with its shape."""
     text, at = finding.source.text, finding.offset
     end = _shape_end(text, at)
-    name = re.compile(r"%?+([A-Za-z0-9_.\-]++)").match(text, skip_trivia(text, end))
+    name = text[slice(*first_word(text, end))].removeprefix("%")
     computation = finding.computation
-    defined = next((x for x in computation.instructions if name is not None and x.name == name[1]), None) if computation is not None else None
+    defined = next((x for x in computation.instructions if x.name == name), None) if computation is not None else None
     if defined is not None and at < end:
         yield Edit(at, end, defined.shape.text_without_layout)
 
@@ -67,7 +69,7 @@ def signature_parameters(finding: FindingContext) -> Iterator[Edit]:
     opening = _OPENING.match(text, skip_trivia(text, start + len("ENTRY")) if text.startswith("ENTRY", start) else start)
     if opening is None:
         return
-    end = _closing(text, opening.end() - 1)
+    end = closing(text, opening.end() - 1)
     percent = "%" if text[opening.end() : opening.end() + 1] == "%" else ""
     if end > 0 and "//" not in text[opening.end() : end] and "/*" not in text[opening.end() : end]:
         parameters = ", ".join(f"{percent}{p.name}: {p.shape.text_without_layout}" for p in computation.parameters)
@@ -77,19 +79,6 @@ def signature_parameters(finding: FindingContext) -> Iterator[Edit]:
 def _shape_end(text: str, start: int) -> int:
     """Returns the offset after the shape at `start`, or `start` if there is no shape."""
     if text.startswith("(", start):
-        return max(start, _closing(text, start))
+        return max(start, closing(text, start))
     array = _ARRAY.match(text, start)
     return array.end() if array is not None else start
-
-
-def _closing(text: str, start: int) -> int:
-    """Returns the offset after the parenthesis that closes the one at `start`, or -1."""
-    depth = 0
-    for k in range(start, len(text)):
-        if text[k] == "(":
-            depth += 1
-        elif text[k] == ")":
-            depth -= 1
-            if not depth:
-                return k + 1
-    return -1

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from hlotool.analysis.transfers import pairs_of
 from hlotool.text.locate.instruction import locate
 from hlotool.text.source.part_names import PartName
+from hlotool.text.source.tokens import entries
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -51,8 +52,4 @@ def _normalize(text: str) -> str:
 
 def _width(plain: str) -> int:
     """Returns the number of elements of a written tuple, or 0 if it is not a tuple."""
-    depth, commas = 0, 0
-    for letter in plain if plain.startswith("(") else "":
-        depth += (letter in "([") - (letter in ")]")
-        commas += letter == "," and depth == 1
-    return commas + 1 if plain.startswith("(") and plain != "()" else 0
+    return len(entries(plain, 1)) if plain.startswith("(") else 0

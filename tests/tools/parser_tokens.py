@@ -1,23 +1,25 @@
-"""The tokens of HLO text and their kinds, as the parser sees them.
-
-All highlighters agree with the parser.
-"""
+"""The tokens of HLO text and their kinds, as the parser sees them: the reference for highlighters."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
+
+import lark
+from lark.exceptions import UnexpectedInput
 
 from hlotool.collection import no_garbage_collection
 from hlotool.syntax.kinds import KIND_OF_NAME, kind_of_terminal
-from hlotool.text.parse.driver import shared_parser, tokens_with_callbacks
+from hlotool.syntax.scanner import Token
+from hlotool.text.parse import driver
+from hlotool.text.parse.driver import CallbackFactory, active_session, shared_parser
 from hlotool.text.parse.lexer import ACTIVE
 from hlotool.text.parse.parser import form_of, parts_of
 from hlotool.text.parse.session import LexerSession
 
-__all__ = ["Token", "tokens"]
+__all__ = ["tokens"]
 
 _NAMES = frozenset({"IDENT", "PERCENT_NAME", "COLON_NAME"})
 _UNCLOSED = "UNCLOSED"
@@ -25,14 +27,6 @@ _UNCLOSED = "UNCLOSED"
 _MAX_UNCLOSED = 16
 # Inside a raw dictionary, single quotes and comments have no meaning.
 _RAW_PIECE = re.compile(r'(?P<string>"(?:[^"\\]++|\\.)*+")|[^\s"]++|"', re.DOTALL)
-
-
-class Token(NamedTuple):
-    """A token: its offsets and its kind, which is one of `KINDS`."""
-
-    start: int
-    end: int
-    kind: str
 
 
 def tokens(text: str) -> list[Token]:
@@ -66,13 +60,67 @@ class _Session(LexerSession):
 def _tokens_of_module(text: str) -> Iterator[Token]:
     session = _Session(text)
     kind_of, end = kind_of_terminal(), 0
-    for start, token_end, terminal in tokens_with_callbacks(session, form_of(text), _callback):
+    for start, token_end, terminal in _read(session, form_of(text), _callback):
         # The gap contains comments and, after an error, the text that the parser has skipped.
         yield from _tokens_without_parser(text, end, start)
         end = token_end
         # The kind of a name is known only when its rule is complete, some tokens later.
         yield from _pieces(text, start, end, terminal, session.kinds.get(start, kind_of[terminal]))
     yield from _tokens_without_parser(text, end, len(text))
+
+
+def _read(session: LexerSession, rule: str, factory: CallbackFactory) -> list[tuple[int, int, str]]:
+    """Returns all tokens of the session's text, each as (start, end, terminal).
+
+    `factory` returns the callbacks, which receive the same tokens. After an error, skips to the
+    next line that can begin an instruction or a computation.
+    """
+    parser, text = shared_parser(), session.text
+    found: list[tuple[int, int, str]] = []
+    with active_session(session):
+        interactive = parser.start(text, rule, parser.with_callbacks(factory))
+        while True:
+            try:
+                _feed(interactive, found)
+            except UnexpectedInput as error:
+                # Also skips the token that the parser did not accept.
+                position = len(text) if error.pos_in_stream is None else error.pos_in_stream
+                if found and found[-1][0] >= position:
+                    found.pop()
+                line = _next_line(interactive.parser_state, text, position)
+                if line is None:
+                    return found
+                if line["header"] and driver._last_state(interactive.parser_state, parser.grammar.table.states, "FAST_COMPUTATIONS") < 0:
+                    interactive = parser.start(text, "headerless", parser.with_callbacks(factory))
+                interactive.lexer_thread.state.line_ctr.char_pos = line.start()
+            else:
+                return found
+
+
+def _next_line(state: Any, text: str, position: int) -> re.Match[str] | None:
+    """Returns the next line that can begin an instruction or a computation.
+
+    Unwinds the stack to a state that accepts the line, if there is one.
+    """
+    inside = driver._last_state(state, state.parse_conf.states, "FAST_RUN")
+    start = text.find("\n", position) + 1
+    for line in driver._RESUME_LINE.finditer(text, start) if start else ():
+        target = driver._last_state(state, state.parse_conf.states, "FAST_COMPUTATIONS") if line["header"] else inside
+        if target >= 0:
+            del state.state_stack[target + 1 :]
+            del state.value_stack[target:]
+        if target >= 0 or line["header"]:
+            return line
+    return None
+
+
+def _feed(interactive: Any, found: list[tuple[int, int, str]]) -> None:
+    """Feeds the tokens to the parser, and appends each of them to `found`."""
+    state, thread = interactive.parser_state, interactive.lexer_thread
+    for token in thread.lex(state):
+        found.append((token.start_pos, token.end_pos, token.type))
+        state.feed_token(token)
+    state.feed_token(lark.Token("$END", "", len(thread.state.text.text), 1, 1), True)
 
 
 def _pieces(text: str, start: int, end: int, terminal: str, kind: str) -> Iterator[Token]:

@@ -38,7 +38,7 @@ sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
 ENTRY main_spmd {
   x = f32[4,6] parameter(0), sharding={devices=[2,1,2]<=[4] last_tile_dim_replicate}
   w = f32[6,2] parameter(1), sharding={devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate}
-  n = f32[4,6] negate(x)
+  n = f32[4,6] negate(x), sharding={devices=[2,1,2]<=[4] last_tile_dim_replicate}
   one = f32[] constant(1)
   ones = f32[4,6] broadcast(one), dimensions={}
   s = f32[4,6] subtract(n, ones), metadata={op_name="f/sub" source_file="model.py" source_line=21}
@@ -49,9 +49,10 @@ ENTRY main_spmd {
   ROOT t = (f32[4,2], f32[]) tuple(d, r)
 }
 """
-SIMPLER = PARTS.replace("  n = f32[4,6] negate(x)\n", "  minus = f32[] constant(-1)\n  less = f32[4,6] broadcast(minus), dimensions={}\n").replace(
-    "subtract(n, ones)", "subtract(less, x)"
-)
+SIMPLER = PARTS.replace(
+    "  n = f32[4,6] negate(x), sharding={devices=[2,1,2]<=[4] last_tile_dim_replicate}\n",
+    "  minus = f32[] constant(-1)\n  less = f32[4,6] broadcast(minus), dimensions={}\n",
+).replace("subtract(n, ones)", "subtract(less, x)")
 STEPS = {
     "before_optimizations": WHOLE,
     "0000.spmd-partitioner.after_pipeline-start.before_shardy-xla": WHOLE,
@@ -64,16 +65,18 @@ STEPS = {
     "cpu_after_optimizations": SIMPLER,
 }
 DROPPED = ("all-reduce(p), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=sum", "copy(p)")
-# The first wrong dump, the replacement, and the number, pipeline, pass and instruction to be named.
+PARTITIONER, SIMPLIFICATION = (3, "spmd-partitioner", "spmd-partitioning"), (6, "simplification", "dce")
+ROWS = "f32[6,2] parameter(1), sharding={devices=[1,2,2]<=[2,2]T(1,0)", "f32[6,2] parameter(1), sharding={devices=[1,2,2]<=[4]"
+# The first wrong dump, the replacement, the number, pipeline and pass to be named, and the instruction.
 FAULTS = {
-    "operands": (2, ("subtract(n, ones)", "subtract(ones, n)"), [1, "spmd-partitioner", "shardy-xla", "s"]),
-    "parameter-tile": (4, ("f32[6,2] parameter(1), sharding={devices=[1,2,2]<=[2,2]T(1,0)", "f32[6,2] parameter(1), sharding={devices=[1,2,2]<=[4]"), [3, "spmd-partitioner", "spmd-partitioning", None]),
-    "inside-the-partitioner": (3, ("negate(x)", "abs(x)"), [2, "spmd-partitioner", "spmd-partitioning", "n"]),
-    "collective": (4, DROPPED, [3, "spmd-partitioner", "spmd-partitioning", "r"]),
-    "between-new-instructions": (6, ("subtract(less, x)", "add(less, x)"), [5, "simplification", "algsimp", "s"]),
-    "constant": (7, ("zero = f32[] constant(0)", "zero = f32[] constant(3)"), [6, "simplification", "dce", "zero"]),
-    "called-computation": (7, ("c = f32[] add(a, b)", "c = f32[] subtract(a, b)"), [6, "simplification", "dce", "c"]),
-}  # fmt: skip
+    "operands": (2, ("subtract(n, ones)", "subtract(ones, n)"), (1, "spmd-partitioner", "shardy-xla"), "s"),
+    "parameter-tile": (4, ROWS, PARTITIONER, "d"),
+    "inside-the-partitioner": (3, ("negate(x)", "abs(x)"), (2, "spmd-partitioner", "spmd-partitioning"), "n"),
+    "collective": (4, DROPPED, PARTITIONER, "r"),
+    "between-new-instructions": (6, ("subtract(less, x)", "add(less, x)"), (5, "simplification", "algsimp"), "s"),
+    "constant": (7, ("zero = f32[] constant(0)", "zero = f32[] constant(3)"), SIMPLIFICATION, "zero"),
+    "called-computation": (7, ("c = f32[] add(a, b)", "c = f32[] subtract(a, b)"), SIMPLIFICATION, "c"),
+}
 
 
 @pytest.fixture
@@ -120,42 +123,39 @@ def test_no_pass_is_accused_across_partitioning(cli, folder):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_pass_and_the_instruction_are_named(cli, folder, fault):
-    first, replacement, expected = FAULTS[fault]
+    first, replacement, names, instruction = FAULTS[fault]
     [module] = document_of(cli, folder(planted(first, replacement)), exit_code=1)["modules"]
     culprit = module["culprit"]
-    instruction = culprit["right"] and culprit["right"]["instruction"]
-    assert [culprit["number"], culprit["pipeline"], culprit["pass"], instruction] == expected
+    assert (culprit["number"], culprit["pipeline"], culprit["pass"]) == names
+    assert culprit["right"]["instruction"] == instruction
     assert culprit["step"] == first
     # Bisection runs the last dump, and a few others.
     assert len(module["compared"]) <= 5
 
 
 def test_the_text_names_the_pass_the_line_and_the_values(cli, folder):
-    first, replacement, _ = FAULTS["operands"]
+    first, replacement, *_ = FAULTS["operands"]
     result = cli("diff", "--passes", "--semantic", "--width", "0", folder(planted(first, replacement)))
     assert result.exit_code == 1
     lines = result.output.splitlines()
-    assert lines[0] == "jit_f (module_0001): spmd-partitioner/shardy-xla changed the results, in step 2 of 6"
+    assert lines[0] == "jit_f (module_0001): spmd-partitioner/shardy-xla changed the results, in step 2 of 5"
     assert lines[1:3] == [f"{mark} dumps/module_0001.jit_f.{name}.txt" for mark, name in zip("-+", list(STEPS)[first - 1 : first + 1], strict=True)]
     assert "first difference: 's' (subtract) in 'main'" in lines
     assert any("model.py:21" in line for line in lines)
 
 
 def test_dumps_that_cannot_run_are_left_out(cli, folder):
-    first, replacement, expected = FAULTS["constant"]
+    first, replacement, names, instruction = FAULTS["constant"]
     steps = planted(first, replacement)
     broken = "0004.simplification.after_pipeline-start.before_algsimp"
     dot = "dot(s, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
     steps[broken] = steps[broken].replace(dot, 'custom-call(s, w), custom_call_target="secret"')
     [module] = document_of(cli, folder(steps), "--all", exit_code=1)["modules"]
-    assert [
-        module["culprit"]["number"],
-        module["culprit"]["pipeline"],
-        module["culprit"]["pass"],
-        module["culprit"]["right"]["instruction"],
-    ] == expected
+    culprit = module["culprit"]
+    assert (culprit["number"], culprit["pipeline"], culprit["pass"], culprit["right"]["instruction"]) == (*names, instruction)
     [left_out] = module["left_out"]
-    assert broken in left_out["file"] and "secret" in left_out["reason"]
+    assert broken in left_out["file"]
+    assert "secret" in left_out["reason"]
 
 
 def test_results_without_a_sharding_are_not_called_different(cli, folder):

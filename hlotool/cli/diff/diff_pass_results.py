@@ -21,7 +21,8 @@ from hlotool.cli.run.run_deadline import Deadline
 from hlotool.differ.compare import diff
 from hlotool.differ.folders.culprits import Culprit, ResultSearch, SearchOutcome
 from hlotool.differ.folders.dumps import DumpName, DumpSequence, makers
-from hlotool.differ.rendering.difference_report import report_of
+from hlotool.differ.rendering.body import entry_rows
+from hlotool.differ.rendering.difference_report import Entry, report_of
 from hlotool.differ.rendering.highlight import cut
 from hlotool.differ.rendering.rows import EMPTY, Layout, Row
 from hlotool.differ.rendering.run_report import mismatch_rows
@@ -49,12 +50,14 @@ class _Finding(NamedTuple):
     """The outcome for the dumps of one module.
 
     `search` is the outcome for the last inputs that were tried. With a culprit, `mismatch` is the
-    first pair of instructions that makes the results differ, and `rows` shows it.
+    first pair of instructions that makes the results differ, `origin` the computation and the
+    instruction that makes this pair differ, and `rows` shows them.
     """
 
     sequence: DumpSequence
     search: SearchOutcome
     mismatch: Mismatch | None = None
+    origin: tuple[str, str] | None = None
     rows: Sequence[Row] = ()
 
     @property
@@ -137,12 +140,19 @@ def _explained(finding: _Finding, search: ResultSearch, request: ManyRequest, op
     left, right = search.module_of(finding.culprit.good), search.module_of(finding.culprit.bad)
     delta = diff(left, right)
     try:
-        mismatch = cause_of_difference(delta, search.inputs, search.tolerances, options, search.expected.absolute)
+        cause = cause_of_difference(delta, search.inputs, search.tolerances, options, search.expected.absolute)
     except EvaluationError:
         return finding
-    if mismatch is None:
+    if cause is None:
         return finding
-    return finding._replace(mismatch=mismatch, rows=[*mismatch_rows(mismatch, report_of(delta), Layout(request.style.width))])
+    graph, report, layout = delta.graph, report_of(delta), Layout(request.style.width)
+    rows = [*mismatch_rows(cause.mismatch, report, layout)]
+    origin = None
+    if cause.origin is not None:
+        node = graph.nodes.index(cause.origin)
+        origin = graph.computations[graph.home[node]].name, cause.origin.name
+        rows += [Row(" ", f"    because of '{origin[1]}' in '{origin[0]}':"), *entry_rows(report, Entry(-1, node, (), node), layout.width)]
+    return finding._replace(mismatch=cause.mismatch, origin=origin, rows=rows)
 
 
 # ---- formats -----------------------------------------------------------------------------------
@@ -242,7 +252,7 @@ def _culprit_document(finding: _Finding, culprit: Culprit) -> dict[str, Any]:
         "mismatch": None,
     }
     if mismatch is not None:
-        for side, (computation, instruction) in (("left", mismatch.left), ("right", mismatch.right)):
+        for side, (computation, instruction) in (("left", mismatch.left), ("right", finding.origin or mismatch.right)):
             document[side] = {"computation": computation, "instruction": instruction}
         document["mismatch"] = mismatch.to_dict()
     return document

@@ -16,24 +16,40 @@ import numpy as np
 from hlotool.differ.delta import Delta
 from hlotool.differ.values.array_comparison import Tolerances
 from hlotool.differ.values.mismatches import Explanation, Mismatch
+from hlotool.differ.values.origins import Ancestors, FamiliarValues, UnfamiliarValues
 from hlotool.differ.values.pairs import Arguments, Comparer, Disagreement, PairObserver, Recorder, RunPair
 from hlotool.differ.values.runs import Inputs
 from hlotool.errors import EvaluationError, HlotoolError
+from hlotool.interp.arrays.dtypes import NUMBERS
+from hlotool.interp.arrays.literal_values import literal_value
 from hlotool.interp.arrays.values import Value, leaves, with_leaves
 from hlotool.interp.engine.observers import Observer, RunPosition
 from hlotool.interp.run_options import RunOptions
 from hlotool.ir.clone import clone_module
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.literals.literal import literal_from_bytes
+from hlotool.opdefs.traits import FORWARDS, STRUCTURAL
 from hlotool.record import Record
 
-__all__ = ["DEFAULT_OPTIONS", "PairOutcome", "cause_of_difference", "run_pair"]
+__all__ = ["DEFAULT_OPTIONS", "Cause", "PairOutcome", "cause_of_difference", "run_pair"]
 
 DEFAULT_OPTIONS = RunOptions(elided_fill="iota", max_iterations=100_000)
 """The options of runs that are compared."""
 
 _MAX_SECONDS = 20.0
 """The time after which no more pairs are tried; the first pair is then named."""
+
+
+class Cause(Record):
+    """The pair of instructions that makes the results differ.
+
+    `origin` is the instruction of the right module that makes the pair's values differ, if the left
+    module does not have it.
+    """
+
+    mismatch: Mismatch
+    origin: Instruction | None = None
 
 
 class PairOutcome(Record):
@@ -64,8 +80,8 @@ def run_pair(pair: RunPair, inputs: Inputs, options: RunOptions, observers: Sequ
 
 def cause_of_difference(
     delta: Delta, inputs: Inputs, tolerances: Tolerances, options: RunOptions = DEFAULT_OPTIONS, absolute: tuple[float, ...] | None = None
-) -> Mismatch | None:
-    """Returns the pair of instructions that makes the results differ, or None if no pair differs.
+) -> Cause | None:
+    """Returns the instructions that make the results differ, or None if no pair differs.
 
     Parameters with the same number get the same values. `inputs` may belong to another version of
     the two modules. `absolute` lists the absolute tolerance of each leaf of the results.
@@ -73,17 +89,20 @@ def cause_of_difference(
     pair = RunPair(delta, tolerances)
     pair.absolute = absolute
     arguments = pair.arguments(inputs, lambda parameter: parameter.parameter_number)
-    recorder = Recorder(pair)
-    expected = inputs.evaluate(delta.left, arguments[0], options, [recorder])
-    comparer = Comparer(pair, recorder, finds_all=True)
+    recorder, familiar = Recorder(pair), FamiliarValues()
+    expected = inputs.evaluate(delta.left, arguments[0], options, [recorder, familiar])
+    comparer, unfamiliar = Comparer(pair, recorder, finds_all=True), UnfamiliarValues(familiar)
     try:
-        inputs.evaluate(delta.right, arguments[1], options, [comparer])
+        inputs.evaluate(delta.right, arguments[1], options, [comparer, unfamiliar])
     except EvaluationError:
         comparer.blame_failure()
     explanation = Explanation(comparer)
     trials = _Trials(pair, inputs, recorder, expected, arguments[1], options)
     found, inner = trials.cause(explanation, sorted(comparer.found.values(), key=lambda found: found.order))
-    return explanation.mismatch(found or comparer.first, inner)
+    mismatch = explanation.mismatch(found or comparer.first, inner)
+    if mismatch is None or found is None:
+        return None if mismatch is None else Cause(mismatch)
+    return Cause(mismatch, trials.origin(found, mismatch, unfamiliar.first))
 
 
 class _Trials:
@@ -120,6 +139,45 @@ class _Trials:
                 break
         return None, None
 
+    def origin(self, found: Disagreement, mismatch: Mismatch, first: dict[Instruction, int]) -> Instruction | None:
+        """Returns the right instruction that makes a pair differ, if it is another one.
+
+        If the right module computes a value in another way, the fault may be in any of its new
+        instructions. A constant is to blame if the results agree with another value of it. An
+        instruction that changed only its operands is not to blame itself.
+        """
+        left, right = mismatch.nodes
+        wrong = self.pair.graph.nodes[right]
+        if left != self.pair.partner[right] or wrong.literal is not None or wrong not in first:
+            return None
+        ancestors = Ancestors(self.pair.delta.right, wrong, first)
+        for constant in ancestors.constants:
+            if time.monotonic() < self.deadline and any(map(self._agrees, self._with_other_values(constant, found))):
+                return constant
+        if self.pair.graph.nodes[left].op is not wrong.op and FORWARDS not in wrong.op.traits and STRUCTURAL not in wrong.op.traits:
+            return None
+        origin = ancestors.origin()
+        return None if origin is wrong else origin
+
+    def _with_other_values(self, constant: Instruction, found: Disagreement) -> Iterator[Module]:
+        """Yields the right module with values of a constant that may make up for the difference."""
+        worst = found.comparison.worst[0] if found.comparison is not None and found.comparison.worst else None
+        shape, partner = constant.shape, self.pair.partner[self.pair.numbers[constant]]
+        if worst is None or constant.literal is None or not shape.is_array or NUMBERS[shape.element_type].kind != "float":
+            return
+        if partner >= 0 and self.pair.graph.nodes[partner].literal == constant.literal:
+            return
+        value = literal_value(constant.literal, self.options)
+        with np.errstate(all="ignore"):
+            ratio, step = np.float64(worst.ours) / np.float64(worst.theirs), np.float64(worst.ours) - np.float64(worst.theirs)
+            wide = value.astype(np.float64)
+            others = [wide * ratio, wide / ratio, wide + step, wide - step]
+        for other in others:
+            module, copies = self._copy()
+            with Rewriter(module) as rewriter:
+                rewriter.update(copies[constant], immediate=literal_from_bytes(shape, other.astype(value.dtype).tobytes()))
+            yield module
+
     def _agrees(self, module: Module, observers: Sequence[Observer] = ()) -> bool:
         try:
             actual = self.inputs.evaluate(module, self.arguments, self.options, observers)
@@ -132,14 +190,12 @@ class _Trials:
 
         Returns None if the instruction does not fit.
         """
-        graph, partner, delta = self.pair.graph, self.pair.partner, self.pair.delta
+        graph, partner = self.pair.graph, self.pair.partner
         x, y = graph.nodes[left], graph.nodes[partner[left]]
         operands = [partner[node] for node in graph.operands[left]]
         if min(operands, default=0) < 0:
             return None
-        module: Module = clone_module(delta.right)
-        copies: dict[Any, Any] = dict(zip(delta.right.all_instructions(), module.all_instructions(), strict=True))
-        copies.update(zip(delta.right.computations, module.computations, strict=True))
+        module, copies = self._copy()
         attributes = dict(x.attributes)
         for name, value in x.attributes.items():
             if isinstance(value, Computation):
@@ -159,6 +215,14 @@ class _Trials:
         except HlotoolError:
             return None
         return module
+
+    def _copy(self) -> tuple[Module, dict[Any, Any]]:
+        """Returns a copy of the right module, and the copy of each instruction and computation."""
+        right = self.pair.delta.right
+        module = clone_module(right)
+        copies: dict[Any, Any] = dict(zip(right.all_instructions(), module.all_instructions(), strict=True))
+        copies.update(zip(right.computations, module.computations, strict=True))
+        return module, copies
 
     def _partner_of(self, computation: Computation) -> Computation | None:
         number = self.pair.delta.pairs.computations.get(self.pair.bodies[computation])

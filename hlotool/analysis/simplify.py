@@ -10,7 +10,7 @@ dependencies and domains, since they exist to keep values apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import copysign, isnan, prod
 
@@ -31,6 +31,7 @@ __all__ = [
     "constant_value",
     "converted",
     "has_sign",
+    "has_constant",
     "holds_all",
     "identity_of",
     "is_associative",
@@ -165,8 +166,19 @@ CONSTANT_LIKE = tuple(op.name for op in (_CONSTANT, *_MOVING))
 """The opcodes of instructions for which `constant_value` may find a number."""
 
 
-def _may_be_constant(op: OpDef) -> bool:
-    return op is _CONSTANT or op in _MOVING
+def has_constant(operands: Sequence[Instruction]) -> bool:
+    """Returns whether `constant_value` may find a number for one of the operands.
+
+    Takes much less time than `constant_value`, since neither shapes nor literals are read.
+    """
+    for x in operands:
+        for _ in range(_MAX_STEPS):
+            if x.op not in _MOVING:
+                break
+            x = x.operands[0]
+        if x.op is _CONSTANT:
+            return True
+    return False
 
 
 def _moves(x: Instruction) -> bool:
@@ -300,7 +312,7 @@ def _binary_source(x: Instruction, row: ElementType) -> Instruction | None:
     first, second = x.operands
     if first is second and is_idempotent(x.op, row):
         return first
-    if not (_may_be_constant(first.op) or _may_be_constant(second.op)):
+    if not has_constant(x.operands):
         return None
     pairs = ((first, second), (second, first)) if COMMUTATIVE in x.op.traits else ((first, second),)
     identity, absorbing = identity_of(x.op, row), absorbing_of(x.op, row)

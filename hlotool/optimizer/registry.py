@@ -15,6 +15,7 @@ from inspect import cleandoc
 from pathlib import Path
 from pkgutil import iter_modules
 
+from hlotool.analysis.simplify import has_constant
 from hlotool.errors import HlotoolError, InternalError, nearest
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
@@ -24,7 +25,7 @@ from hlotool.optimizer.opt_options import FAST_MATH, FAST_MATH_GROUPS
 from hlotool.optimizer.pattern_rewriter import PatternRewriter, depends_on
 from hlotool.record import Record
 
-__all__ = ["FAILURES", "Rule", "RuleError", "all_rules", "fast_math_flags", "forget_rules", "location_of_failure", "rule", "rules_by_op"]
+__all__ = ["FAILURES", "Rule", "RuleError", "all_rules", "depends_on_constants", "fast_math_flags", "forget_rules", "location_of_failure", "rule", "rules_by_op"]
 
 FAILURES = (Exception, SystemExit, GeneratorExit)
 """The exceptions that count as failures of users' functions.
@@ -47,7 +48,8 @@ class Rule(Record):
     `opcodes` lists the opcodes of the instructions that the rule may replace; `flags` contains the
     fast-math flags that it requires. A rule without flags is exact: results are equal bit for bit,
     except for the payloads of NaNs. If `operands` is not empty, the rule is only called if one of
-    the instruction's operands has one of these opcodes.
+    the instruction's operands has one of these opcodes. If `constant` is True, it is only called if
+    an operand may be a known number, or if the first two operands are the same.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Rule(Record):
     flags: frozenset[str]
     rewrite: Rewrite
     operands: frozenset[OpDef] = frozenset()
+    constant: bool = False
 
     @property
     def summary(self) -> str:
@@ -71,6 +74,12 @@ class Rule(Record):
     def is_built_in(self) -> bool:
         """True if the rule is one of hlotool's own."""
         return self.rewrite.__module__.startswith(f"{rules.__name__}.")
+
+    def is_called_for(self, x: Instruction) -> bool:
+        """Returns whether the operands of an instruction meet the conditions of the rule."""
+        if self.constant and not depends_on_constants(x):
+            return False
+        return not self.operands or not self.operands.isdisjoint(operand.op for operand in x.operands)
 
     def checked(self, x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
         """Calls the rule, and returns the instruction that replaces `x`, or None.
@@ -108,11 +117,12 @@ class Rule(Record):
 _RULES: dict[str, Rule] = {}
 
 
-def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), name: str | None = None) -> Callable[[Rewrite], Rewrite]:
+def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), constant: bool = False, name: str | None = None) -> Callable[[Rewrite], Rewrite]:
     """Registers a rule for instructions with these opcodes.
 
     If `of` is given, one of the operands must have one of those opcodes. `needs` lists the
-    fast-math flags that must be set for the rule to run. Raises RuleError for an unknown opcode or
+    fast-math flags that must be set for the rule to run. If `constant` is True, an operand must be
+    a constant or derived from one by moving elements, or the first two operands must be the same. Raises RuleError for an unknown opcode or
     flag, and if there is already a rule with the same name.
 
     >>> @rule("negat")
@@ -131,10 +141,16 @@ def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), n
         key = name or rewrite.__name__.replace("_", "-")
         if key in _RULES:
             raise RuleError(f"there is already a rule '{key}'")
-        _RULES[key] = Rule(key, rewrite.__module__.rpartition(".")[2], opcodes, frozenset(needs), rewrite, frozenset(OPS[opcode] for opcode in of))
+        _RULES[key] = Rule(key, rewrite.__module__.rpartition(".")[2], opcodes, frozenset(needs), rewrite, frozenset(OPS[opcode] for opcode in of), constant)
         return rewrite
 
     return wrap
+
+
+def depends_on_constants(x: Instruction) -> bool:
+    """Returns whether the operands of an instruction meet the condition `constant` of rules."""
+    operands = x.operands
+    return has_constant(operands) or (len(operands) > 1 and operands[0] is operands[1])
 
 
 def location_of_failure(error: BaseException, function: Callable[..., object]) -> str:

@@ -25,7 +25,18 @@ from hlotool.optimizer.opt_options import FAST_MATH, FAST_MATH_GROUPS
 from hlotool.optimizer.pattern_rewriter import PatternRewriter, depends_on
 from hlotool.record import Record
 
-__all__ = ["FAILURES", "Rule", "RuleError", "all_rules", "depends_on_constants", "fast_math_flags", "forget_rules", "location_of_failure", "rule", "rules_by_op"]
+__all__ = [
+    "FAILURES",
+    "Rule",
+    "RuleError",
+    "all_rules",
+    "depends_on_constants",
+    "fast_math_flags",
+    "forget_rules",
+    "location_of_failure",
+    "rule",
+    "rules_by_op",
+]
 
 FAILURES = (Exception, SystemExit, GeneratorExit)
 """The exceptions that count as failures of users' functions.
@@ -117,7 +128,9 @@ class Rule(Record):
 _RULES: dict[str, Rule] = {}
 
 
-def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), constant: bool = False, name: str | None = None) -> Callable[[Rewrite], Rewrite]:
+def rule(
+    *opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), constant: bool = False, name: str | None = None
+) -> Callable[[Rewrite], Rewrite]:
     """Registers a rule for instructions with these opcodes.
 
     If `of` is given, one of the operands must have one of those opcodes. `needs` lists the
@@ -141,7 +154,9 @@ def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), c
         key = name or rewrite.__name__.replace("_", "-")
         if key in _RULES:
             raise RuleError(f"there is already a rule '{key}'")
-        _RULES[key] = Rule(key, rewrite.__module__.rpartition(".")[2], opcodes, frozenset(needs), rewrite, frozenset(OPS[opcode] for opcode in of), constant)
+        _RULES[key] = Rule(
+            key, rewrite.__module__.rpartition(".")[2], opcodes, frozenset(needs), rewrite, frozenset(OPS[opcode] for opcode in of), constant
+        )
         return rewrite
 
     return wrap

@@ -36,13 +36,10 @@ def _rearranged(x: Instruction, opcode: str) -> Instruction | None:
     Returns None if there is no such operand, or if the result is a scalar or empty.
     """
     dimensions = x.shape.dimensions
-    if not dimensions:
+    # Any other operand is computed element by element, so it is not rearranged.
+    if not all(y.op in _MOVABLE or not y.shape.dimensions for y in x.operands):
         return None
-    for y in x.operands:
-        # Any other operand is computed element by element, so it is not rearranged.
-        if y.op not in _MOVABLE and y.shape.dimensions:
-            return None
-    if is_empty(x.shape) or not is_plain(x.shape):
+    if not dimensions or is_empty(x.shape) or not is_plain(x.shape):
         return None
     return next((y for y in x.operands if y.op.name == opcode and y.shape.dimensions == dimensions), None)
 

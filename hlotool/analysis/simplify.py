@@ -11,7 +11,7 @@ dependencies and domains, since they exist to keep values apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import copysign, isnan, prod
 
 from hlotool.ir.model import Computation, Instruction
@@ -145,6 +145,8 @@ def constant_value(x: Instruction) -> Number | None:
     >>> constant_value(parse("ENTRY e { one = s8[] constant(-1) ROOT b = f32[] convert(one) }").entry.root)
     -1.0
     """
+    if x.op is not _CONSTANT and x.op not in _MOVING:
+        return None
     conversions: tuple[str, ...] = ()
     for _ in range(_MAX_STEPS):
         if not _moves(x):
@@ -222,6 +224,7 @@ def algebraic_op(op: OpDef, row: ElementType) -> OpDef:
     return OPS[op.algebra.on_pred] if row.kind == "pred" and op.algebra.on_pred is not None else op
 
 
+@cache
 def identity_of(op: OpDef, row: ElementType) -> Number | None:
     """Returns the number that, as second operand, leaves the first operand unchanged, or None.
 
@@ -233,6 +236,7 @@ def identity_of(op: OpDef, row: ElementType) -> Number | None:
     return algebraic_op(op, row).algebra.identity(row)
 
 
+@cache
 def absorbing_of(op: OpDef, row: ElementType) -> Number | None:
     """Returns the number that, as first operand, is the result for any second operand, or None.
 

@@ -96,12 +96,15 @@ class _Copies:
             copy.instructions = list(map(clone_instruction, computation.instructions))
             instructions.update(zip(computation.instructions, copy.instructions, strict=True))
             copy.root = instructions.get(computation.root, computation.root)
-        get, attribute_sets = instructions.get, self.attributes
+        get, sets = instructions.get, self.attributes
         for original, x in instructions.items():
-            if original.operands:
-                set_field(x, "operands", tuple(map(get, original.operands, original.operands)))
-            if original.attributes:
-                set_field(x, "attributes", attribute_sets.get(id(original.attributes)) or self.attribute_set(original.attributes))
+            operands, attributes = original.operands, original.attributes
+            if operands:
+                set_field(x, "operands", tuple(map(get, operands, operands)))
+            if attributes:
+                new = sets.get(id(attributes)) or self.attribute_set(attributes)
+                if new is not attributes:
+                    set_field(x, "attributes", new)
 
     def attribute_set(self, attributes: AttributeSet) -> AttributeSet:
         copy = self.attributes.get(id(attributes))

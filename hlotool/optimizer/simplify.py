@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
@@ -31,6 +32,7 @@ _FEW_USERS = 16
 # The candidate rules for instructions with more operands are not cached.
 _MAX_OPERANDS = 3
 
+_op_of = attrgetter("op")
 _Candidate = tuple[Rule, Callable[[Instruction, PatternRewriter], Instruction | None], RuleStatistics]
 
 
@@ -195,14 +197,16 @@ class _Simplifier:
 
     def _visit(self, x: Instruction, rewriter: PatternRewriter) -> bool:
         """Applies the first rule whose result is accepted. Returns whether there is one."""
-        ops = (x.op, *[y.op for y in x.operands])
+        ops = (x.op, *map(_op_of, x.operands))
         groups = self.candidates.get(ops)
         if groups is None:
-            candidates = [row for row in self.table[x.op] if not row[0].operands or not row[0].operands.isdisjoint(ops[1:])]
+            candidates = [row for row in self.table[x.op] if row[0].fits(ops[1:])]
             groups = candidates, [row for row in candidates if not row[0].constant]
             if len(x.operands) <= _MAX_OPERANDS:
                 self.candidates[ops] = groups
-        candidates = groups[len(groups[0]) > len(groups[1]) and not depends_on_constants(x)]
+        candidates, others = groups
+        if len(candidates) > len(others) and not depends_on_constants(x):
+            candidates = others
         if not candidates or not self.context.is_movable(x):
             return False
         for entry, rewrite, statistics in candidates:

@@ -159,7 +159,13 @@ class InstructionRules:
         corrected: dict[Instruction, Shape] = {}
         for computation in self.facts.module.computations:
             for x in computation.instructions:
-                attributes = self._arguments(x.attributes) if x.op.calls else id(x.attributes)
+                attributes: Any = id(x.attributes)
+                if x.op.calls:
+                    # Computations have the same effect on the checks if their signatures are equal.
+                    items = x.attributes.items()
+                    attributes = tuple(
+                        [(name, id(value) if isinstance(value, dict) else as_op_argument(value, self._signature)) for name, value in items]
+                    )
                 key = (x.op, attributes, id(x.shape), *map(id, map(_shape_of, x.operands)))
                 verdict = get(key, _UNCHECKED)
                 if verdict is _UNCHECKED:
@@ -173,19 +179,6 @@ class InstructionRules:
                 # reported. The parameters come from the start, which is checked separately.
                 if x is computation.root or computation not in hidden:
                     yield Finding(verdict.code, computation, x, verdict.at, verdict.message, verdict.hint, severity=verdict.severity)
-
-    def _arguments(self, attributes: AttributeSet) -> Any:
-        """Returns a key that is equal for attributes that differ only in the called computations.
-
-        The program shapes of the computations must be equal.
-        """
-        key = tuple([(name, as_op_argument(value, self._signature)) for name, value in attributes.items()])
-        try:
-            hash(key)
-        except TypeError:
-            # Some attributes are dictionaries.
-            return id(attributes)
-        return key
 
     def _signature(self, computation: Computation) -> Any:
         shape = self.facts.program_shape(computation)

@@ -141,7 +141,8 @@ class _Results:
 
         Returns None if the result cannot be computed or written.
         """
-        key = (x.op, x.shape, tuple(x.attributes.items()), *[operand.literal or operand for operand in x.operands])
+        operands = [(operand.shape, operand.literal or operand) for operand in x.operands]
+        key = (x.op, x.shape, tuple(x.attributes.items()), x.backend_config, *operands)
         try:
             return self._known[key]
         except KeyError:

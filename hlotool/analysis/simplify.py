@@ -10,7 +10,8 @@ dependencies and domains, since they exist to keep values apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from math import copysign, isnan, prod
 
 from hlotool.ir.model import Computation, Instruction
@@ -29,6 +30,7 @@ __all__ = [
     "binary_root",
     "constant_value",
     "converted",
+    "has_constant",
     "has_sign",
     "holds_all",
     "identity_of",
@@ -143,6 +145,8 @@ def constant_value(x: Instruction) -> Number | None:
     >>> constant_value(parse("ENTRY e { one = s8[] constant(-1) ROOT b = f32[] convert(one) }").entry.root)
     -1.0
     """
+    if x.op is not _CONSTANT and x.op not in _MOVING:
+        return None
     conversions: tuple[str, ...] = ()
     for _ in range(_MAX_STEPS):
         if not _moves(x):
@@ -164,8 +168,19 @@ CONSTANT_LIKE = tuple(op.name for op in (_CONSTANT, *_MOVING))
 """The opcodes of instructions for which `constant_value` may find a number."""
 
 
-def _may_be_constant(op: OpDef) -> bool:
-    return op is _CONSTANT or op in _MOVING
+def has_constant(operands: Sequence[Instruction]) -> bool:
+    """Returns whether `constant_value` may find a number for one of the operands.
+
+    Takes much less time than `constant_value`, since neither shapes nor literals are read.
+    """
+    for x in operands:
+        for _ in range(_MAX_STEPS):
+            if x.op not in _MOVING:
+                break
+            x = x.operands[0]
+        if x.op is _CONSTANT:
+            return True
+    return False
 
 
 def _moves(x: Instruction) -> bool:
@@ -208,6 +223,7 @@ def algebraic_op(op: OpDef, row: ElementType) -> OpDef:
     return OPS[op.algebra.on_pred] if row.kind == "pred" and op.algebra.on_pred is not None else op
 
 
+@cache
 def identity_of(op: OpDef, row: ElementType) -> Number | None:
     """Returns the number that, as second operand, leaves the first operand unchanged, or None.
 
@@ -219,6 +235,7 @@ def identity_of(op: OpDef, row: ElementType) -> Number | None:
     return algebraic_op(op, row).algebra.identity(row)
 
 
+@cache
 def absorbing_of(op: OpDef, row: ElementType) -> Number | None:
     """Returns the number that, as first operand, is the result for any second operand, or None.
 
@@ -298,7 +315,7 @@ def _binary_source(x: Instruction, row: ElementType) -> Instruction | None:
     first, second = x.operands
     if first is second and is_idempotent(x.op, row):
         return first
-    if not (_may_be_constant(first.op) or _may_be_constant(second.op)):
+    if not has_constant(x.operands):
         return None
     pairs = ((first, second), (second, first)) if COMMUTATIVE in x.op.traits else ((first, second),)
     identity, absorbing = identity_of(x.op, row), absorbing_of(x.op, row)

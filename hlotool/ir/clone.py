@@ -28,7 +28,9 @@ set_field = object.__setattr__
 
 def clone_instruction(x: Instruction) -> Instruction:
     """Copies an instruction; the copy has the same operands and belongs to no computation."""
-    return type(x)(x.name, x.op, x.shape, x.operands, x.attributes, x.immediate, x.metadata_text, x.backend_config, x.start, x.end)
+    copy = x.fields_type(x.name, x.op, x.shape, x.operands, x.attributes, x.immediate, x.metadata_text, x.backend_config, x.start, x.end)
+    copy.__class__ = type(x)
+    return copy
 
 
 def clone_computation(computation: Computation, name: str | None = None) -> Computation:
@@ -91,15 +93,18 @@ class _Copies:
         """Copies the instructions; references to objects outside the computations are unchanged."""
         instructions = self.instructions
         for computation, copy in self.computations.items():
-            copy.instructions = [clone_instruction(x) for x in computation.instructions]
+            copy.instructions = list(map(clone_instruction, computation.instructions))
             instructions.update(zip(computation.instructions, copy.instructions, strict=True))
             copy.root = instructions.get(computation.root, computation.root)
-        get = instructions.get
+        get, sets = instructions.get, self.attributes
         for original, x in instructions.items():
-            if original.operands:
-                set_field(x, "operands", tuple(map(get, original.operands, original.operands)))
-            if original.attributes:
-                set_field(x, "attributes", self.attribute_set(original.attributes))
+            operands, attributes = original.operands, original.attributes
+            if operands:
+                set_field(x, "operands", tuple(map(get, operands, operands)))
+            if attributes:
+                new = sets.get(id(attributes)) or self.attribute_set(attributes)
+                if new is not attributes:
+                    set_field(x, "attributes", new)
 
     def attribute_set(self, attributes: AttributeSet) -> AttributeSet:
         copy = self.attributes.get(id(attributes))

@@ -30,6 +30,8 @@ class EditState:
         self._uses = Uses.of_module(module)
         self._operand_editor: TupleEditor[Instruction] = TupleEditor()
         self._orders: dict[Computation, LinkedOrder[Instruction]] = {}
+        # The computations whose order has not been written to them since its last change.
+        self._unwritten: dict[Computation, None] = {}
         self._changed: dict[Computation, None] = {}
         # Erased computations that are still in the module's list; `flush` removes them all at once.
         self._erased: set[Computation] = set()
@@ -51,7 +53,8 @@ class EditState:
 
     def control_successors(self, x: Instruction) -> tuple[Instruction, ...]:
         """Returns the instructions that have `x` as a control predecessor."""
-        return tuple(self._uses.successors.get(x, ()))
+        successors = self._uses.successors
+        return tuple(successors[x]) if x in successors else ()
 
     def has_control_edges(self, x: Instruction) -> bool:
         """Returns whether `x` has control predecessors or successors."""
@@ -105,7 +108,7 @@ class EditState:
     def instructions(self, computation: Computation) -> list[Instruction]:
         """Returns the instructions of a computation in order, including changes not yet flushed."""
         order = self._orders.get(computation)
-        return list(computation.instructions if order is None else order)
+        return list(computation.instructions) if order is None else order.items()
 
     @property
     def change_count(self) -> int:
@@ -124,6 +127,15 @@ class EditState:
         last = dict(zip(changes[count:], range(count, len(changes)), strict=True))
         return {x: number for x, number in last.items() if x in owners}
 
+    def changed_computations_since(self, count: int) -> dict[Computation, int]:
+        """Returns the computations of the instructions that `changed_since` returns.
+
+        Each computation is mapped to the number of its last change.
+        """
+        changes = self._uses.changes
+        owners = dict(zip(map(self._uses.owners.get, changes[count:]), range(count, len(changes)), strict=True))
+        return {owner: number for owner, number in owners.items() if owner is not None}
+
     # ---- flush and finish -----------------------------------------------------------------------
 
     def flush(self) -> None:
@@ -131,11 +143,11 @@ class EditState:
         if self._erased:
             self.module.computations[:] = self.computations()
             self._erased.clear()
-        for computation, order in self._orders.items():
-            computation.instructions = list(order)
+        for computation in self._unwritten:
+            computation.instructions = self._orders[computation].items()
             if computation.root is None and computation.instructions:
                 computation.root = computation.instructions[-1]
-        self._orders.clear()
+        self._unwritten.clear()
 
     def finish(self) -> None:
         """Makes the module consistent.
@@ -146,6 +158,7 @@ class EditState:
         a cycle, or if a computation is empty.
         """
         self.flush()
+        self._orders.clear()
         for computation in self._changed:
             if not computation.instructions:
                 raise EditError(f"computation '{computation.name}' has no instructions")
@@ -203,7 +216,11 @@ class EditState:
             self.module.notes.spans.pop(computation, None)
 
     def _order(self, computation: Computation) -> LinkedOrder[Instruction]:
+        if computation in self._unwritten:
+            self.module.notes.edit_count += 1
+            return self._orders[computation]
         self._mark_changed(computation)
+        self._unwritten[computation] = None
         order = self._orders.get(computation)
         if order is None:
             order = self._orders[computation] = LinkedOrder(computation.instructions)
@@ -212,6 +229,7 @@ class EditState:
     def _set_order(self, computation: Computation, instructions: Sequence[Instruction]) -> None:
         """Replaces the instructions of a computation without updating uses and names."""
         self._orders[computation] = LinkedOrder(instructions)
+        self._unwritten[computation] = None
 
     @cached_property
     def _instruction_names(self) -> NameTable:
@@ -234,6 +252,7 @@ class EditState:
         self._computation_names.release(computation.name)
         self._changed.pop(computation, None)
         self._orders.pop(computation, None)
+        self._unwritten.pop(computation, None)
         self.module.notes.spans.pop(computation, None)
         self._erased.add(computation)
         self.module.hidden.discard(computation)

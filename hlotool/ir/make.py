@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from hlotool.errors import EditError, ParseError, Violation, nearest
-from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, as_op_argument
+from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, InstructionFields, as_op_argument
 from hlotool.literals.literal import Literal
 from hlotool.opdefs.base import OpDef, require_operand_count
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
@@ -78,6 +78,8 @@ def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
     >>> attribute_set(definition("get-tuple-element"), {"index": 0})
     {'index': 0}
     """
+    if not values and not op.required:
+        return NO_ATTRIBUTES
     for name in values:
         if name not in op.attributes and name not in COMMON_ATTRIBUTES:
             meant = nearest(name, [*op.attributes, *COMMON_ATTRIBUTES])
@@ -97,10 +99,11 @@ def check_parts(op: OpDef, operands: Sequence[Instruction], shape: Shape | None,
     Traceback (most recent call last):
     hlotool.errors.EditError: 'negate' takes 1 operand, found 0
     """
-    try:
-        require_operand_count(op, len(operands))
-    except Violation as violation:
-        raise EditError(violation.message) from violation
+    if op.variadic or op.arity != len(operands):
+        try:
+            require_operand_count(op, len(operands))
+        except Violation as violation:
+            raise EditError(violation.message) from violation
     if shape is not None and isinstance(immediate, Literal) and not compatible(shape, immediate.shape):
         raise EditError(f"the literal has shape {immediate.shape.text_without_layout}, not {shape.text_without_layout}")
 
@@ -138,4 +141,6 @@ def make_instruction(
             shape = inferred_shape(op, [operand.shape for operand in operands], values)
         except Violation as violation:
             raise EditError(f"'{name}': {violation.message}") from violation
-    return Instruction(name, op, shape, tuple(operands), values, immediate, metadata_text, backend_config)
+    fields = InstructionFields(name, op, shape, tuple(operands), values, immediate, metadata_text, backend_config)
+    fields.__class__ = Instruction
+    return fields  # type: ignore[return-value]

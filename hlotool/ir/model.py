@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from importlib import import_module
 from operator import attrgetter
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 from hlotool.errors import Diagnostic, Source
 from hlotool.ir.attributes import NO_ATTRIBUTES as NO_ATTRIBUTES
@@ -85,6 +85,7 @@ class Instruction(InstructionFields):
     """
 
     __slots__ = ()
+    fields_type: ClassVar[type[InstructionFields]] = InstructionFields
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         fields = InstructionFields(*args, **kwargs)

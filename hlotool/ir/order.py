@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 __all__ = ["LinkedOrder", "sorted_by_dependencies"]
@@ -16,7 +16,7 @@ class LinkedOrder(Generic[Item]):
     >>> order = LinkedOrder("abd")
     >>> order.insert_before("c", "d")
     >>> order.remove("a")
-    >>> list(order)
+    >>> order.items()
     ['b', 'c', 'd']
     """
 
@@ -24,6 +24,8 @@ class LinkedOrder(Generic[Item]):
         first, last = [None, *items], [*items, None]
         self._next: dict[Item | None, Item | None] = dict(zip(first, last, strict=True))
         self._previous: dict[Item | None, Item | None] = dict(zip(last, first, strict=True))
+        # The items in order, until the next change.
+        self._items: list[Item] | None = None
 
     def append(self, item: Item) -> None:
         """Inserts a new item at the end."""
@@ -39,20 +41,26 @@ class LinkedOrder(Generic[Item]):
 
     def remove(self, item: Item) -> None:
         """Removes an item."""
+        self._items = None
         before, after = self._previous.pop(item), self._next.pop(item)
         self._next[before], self._previous[after] = after, before
 
     def _link(self, item: Item, before: Item | None, after: Item | None) -> None:
+        self._items = None
         self._next[before] = self._previous[after] = item
         self._previous[item], self._next[item] = before, after
 
-    def __iter__(self) -> Iterator[Item]:
-        items, following = list[Item](), self._next
-        item = following[None]
-        while item is not None:
-            items.append(item)
-            item = following[item]
-        return iter(items)
+    def items(self) -> list[Item]:
+        """Returns a list of the items in order."""
+        items = self._items
+        if items is None:
+            items, following = list[Item](), self._next
+            item = following[None]
+            while item is not None:
+                items.append(item)
+                item = following[item]
+            self._items = items
+        return items.copy()
 
 
 def sorted_by_dependencies(items: Sequence[Item], dependencies: Callable[[Item], Iterable[Item]]) -> list[Item]:

@@ -81,9 +81,16 @@ class Uses:
 
     def remove_uses(self, x: Instruction) -> None:
         """Removes an instruction's uses of other nodes, before operands or attributes change."""
+        users = self.users
         self.changes += x.operands
         for operand in x.operands:
-            _discount(self.users, operand, x)
+            by_user = users[operand]
+            if by_user[x] > 1:
+                by_user[x] -= 1
+            elif len(by_user) > 1:
+                del by_user[x]
+            else:
+                del users[operand]
         if "control-predecessors" in x.attributes:
             self.changes.extend(x.control_predecessors)
             for node in x.control_predecessors:
@@ -110,12 +117,16 @@ class Uses:
     def move_uses(self, user: Instruction, old: Instruction, new: Instruction) -> None:
         """Moves a user's count from `old` to `new`, after `new` replaced `old` as an operand."""
         self.changes += (user, old, new)
-        by_user = self.users[old]
+        users = self.users
+        by_user = users[old]
         count = by_user.pop(user)
         if not by_user:
-            del self.users[old]
-        others = self.users.setdefault(new, {})
-        others[user] = others.get(user, 0) + count
+            del users[old]
+        others = users.get(new)
+        if others is None:
+            users[new] = {user: count}
+        else:
+            others[user] = others.get(user, 0) + count
 
     def differences(self, other: Uses) -> Iterator[str]:
         """Yields a description of each difference from other use tables."""

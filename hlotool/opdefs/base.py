@@ -100,14 +100,14 @@ class OpDef:
     operation it continues. The inverses of `start_of` and `done_of` are `start` and `done`. A done
     opcode returns element `returned_index` of its operand; `operands_index` is the index of the
     operands in a start's result. `calls` lists the attributes with called
-    computations, in the order in which XLA stores them. `work(result, operand_shapes, attributes)`
+    computations, in the order in which XLA stores them. `may_have_effect` is True if instructions
+    with this opcode can have an effect, which may also come from a computation that they call. `work(result, operand_shapes, attributes)`
     counts the operations of an instruction. If `work` is None, an elementwise opcode has one
     operation for each element of the result, and any other opcode has no operations. `kernel`
     computes values. It is None until importing the interpreter sets it.
     """
 
     __slots__ = (
-        "_may_have_effect",
         "algebra",
         "arity",
         "attributes",
@@ -120,6 +120,7 @@ class OpDef:
         "infer",
         "infers",
         "kernel",
+        "may_have_effect",
         "name",
         "operand_defaults",
         "operands",
@@ -162,7 +163,7 @@ class OpDef:
     arity: int
     required: tuple[str, ...]
     calls: tuple[str, ...]
-    _may_have_effect: bool | None
+    may_have_effect: bool
 
     def __init__(
         self,
@@ -212,7 +213,7 @@ class OpDef:
         self.required = tuple(spec.name for spec in self.attributes.values() if spec.default is REQUIRED)
         calls = [spec.name for spec in self.attributes.values() if spec.kind in CALLED_KINDS]
         self.calls = tuple(sorted(calls, key=lambda name: name != _STORED_FIRST))
-        self._may_have_effect = None
+        self.may_have_effect = EFFECT in self.traits or effect_if is not None or done_of is not None or update_of is not None or bool(calls)
 
     @property
     def done(self) -> str | None:
@@ -256,21 +257,6 @@ class OpDef:
         """
         return self.effect_if is None and not self.is_asynchronous and self.traits.isdisjoint(_IMPURE)
 
-    @property
-    def may_have_effect(self) -> bool:
-        """True if instructions with this opcode can have an effect.
-
-        The effect may also come from a computation that they call.
-
-        >>> from hlotool.opdefs.table import OPS
-        >>> [name for name in ("add", "infeed", "custom-call", "while", "copy-done") if OPS[name].may_have_effect]
-        ['infeed', 'custom-call', 'while', 'copy-done']
-        """
-        if self._may_have_effect is None:
-            # Cached, since it is queried several times for every instruction of a module.
-            self._may_have_effect = EFFECT in self.traits or self.effect_if is not None or self.is_asynchronous or bool(self.calls)
-        return self._may_have_effect
-
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
@@ -306,6 +292,9 @@ def _decorator(define: Callable[Concatenate[Callable[..., Any], Slots], OpDef]) 
             OPS[definition.name] = definition
             if definition.done_of is not None:
                 _DONES[definition.done_of] = definition.name
+                if definition.done_of in OPS:
+                    OPS[definition.done_of].may_have_effect = True
+            definition.may_have_effect = definition.may_have_effect or definition.name in _DONES
             if definition.start_of is not None:
                 _STARTS[definition.start_of] = definition.name
             return function

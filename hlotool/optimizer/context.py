@@ -12,6 +12,7 @@ from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.walk import is_fusion_computation
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import RUNS_COMPUTATIONS
 from hlotool.optimizer.inlining import has_changeable_signature
 from hlotool.optimizer.opt_options import OptimizeOptions
@@ -21,6 +22,8 @@ from hlotool.verifier.engine import InstructionRules
 from hlotool.verifier.facts import Facts
 
 __all__ = ["Changes", "Context"]
+
+_MAY_HAVE_EFFECT = frozenset(op for op in OPS.values() if op.may_have_effect)
 
 
 class Changes(NamedTuple):
@@ -173,7 +176,7 @@ class Context:
 
     def has_effect(self, x: Instruction) -> bool:
         """Returns whether an instruction does more than compute its value."""
-        return has_effect(x, self._with_effects)
+        return x.op in _MAY_HAVE_EFFECT and has_effect(x, self._with_effects)
 
     def changes_since_last(self, name: str) -> Changes | None:
         """Returns the changes since `mark_finished` was last called for a pass.
@@ -183,16 +186,17 @@ class Context:
         count = self._finished.get(name)
         return None if count is None else self.changes_since(count)
 
-    def changed_computations(self, name: str) -> list[Computation]:
+    def changed_computations(self, name: str, *, with_callers: bool = True) -> list[Computation]:
         """Returns the computations that changed since `mark_finished` was last called for a pass.
 
-        These include the direct and indirect callers of changed computations.
+        These include the direct and indirect callers of changed computations, unless `with_callers`
+        is False.
         """
-        changes, computations = self.changes_since_last(name), self.computations()
-        if changes is None:
+        count, computations = self._finished.get(name), self.computations()
+        if count is None:
             return computations
-        changed = set(changes.computations)
-        stack = list(changed)
+        changed = set(self.rewriter.changed_computations_since(count))
+        stack = list(changed) if with_callers else []
         while stack:
             owners = {self.rewriter.owner(caller) for caller in self.rewriter.callers(stack.pop())}
             stack += owners - changed
@@ -201,12 +205,7 @@ class Context:
 
     def changes_since(self, count: int) -> Changes:
         """Returns the changes after the Rewriter's first `count` changes."""
-        instructions, computations = self.rewriter.changed_since(count), dict[Computation, int]()
-        for x, number in instructions.items():
-            owner = self.rewriter.owner(x)
-            if computations.get(owner, -1) < number:
-                computations[owner] = number
-        return Changes(instructions, computations)
+        return Changes(self.rewriter.changed_since(count), self.rewriter.changed_computations_since(count))
 
     def mark_finished(self, name: str, count: int) -> None:
         """Records that a pass has looked at everything as of `count` changes."""

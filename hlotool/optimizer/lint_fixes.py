@@ -122,7 +122,7 @@ class _Trial:
                 yield from self._result_of(entry, x)
 
     def _result_of(self, entry: Rule, x: Instruction) -> Iterator[tuple[Instruction, list[Instruction]]]:
-        if entry.operands and entry.operands.isdisjoint(operand.op for operand in x.operands):
+        if not entry.is_called_for(x):
             return
         rewriter = PatternRewriter(self.rewriter, x)
         try:

@@ -19,6 +19,8 @@ from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["PatternRewriter", "depends_on"]
 
+# The attributes of an instruction that `with_operands` leaves out.
+_OWN_ATTRIBUTES = {"control-predecessors": None, "sharding": None}
 # The number of levels of operands that `depends_on` excludes from its search.
 _NEAR = 4
 
@@ -77,7 +79,9 @@ class PatternRewriter:
         shape = x.shape if shape is None else as_shape(shape)
         if shape.dynamic:
             _require_dynamic_operand(x.op, operands)
-        attributes = x.attributes.changed({"control-predecessors": None, "sharding": None, **changed})
+        attributes = x.attributes
+        if changed or not _OWN_ATTRIBUTES.keys().isdisjoint(attributes):
+            attributes = attributes.changed({**_OWN_ATTRIBUTES, **changed})
         new = self.module_rewriter.insert(
             x.op, operands, before=self.x, shape=shape, attributes=attributes, backend_config=x.backend_config, origin=x
         )

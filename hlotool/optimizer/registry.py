@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 from pkgutil import iter_modules
 
+from hlotool.analysis.simplify import has_constant
 from hlotool.errors import HlotoolError, InternalError, nearest
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
@@ -24,7 +25,18 @@ from hlotool.optimizer.opt_options import FAST_MATH, FAST_MATH_GROUPS
 from hlotool.optimizer.pattern_rewriter import PatternRewriter, depends_on
 from hlotool.record import Record
 
-__all__ = ["FAILURES", "Rule", "RuleError", "all_rules", "fast_math_flags", "forget_rules", "location_of_failure", "rule", "rules_by_op"]
+__all__ = [
+    "FAILURES",
+    "Rule",
+    "RuleError",
+    "all_rules",
+    "depends_on_constants",
+    "fast_math_flags",
+    "forget_rules",
+    "location_of_failure",
+    "rule",
+    "rules_by_op",
+]
 
 FAILURES = (Exception, SystemExit, GeneratorExit)
 """The exceptions that count as failures of users' functions.
@@ -47,7 +59,9 @@ class Rule(Record):
     `opcodes` lists the opcodes of the instructions that the rule may replace; `flags` contains the
     fast-math flags that it requires. A rule without flags is exact: results are equal bit for bit,
     except for the payloads of NaNs. If `operands` is not empty, the rule is only called if one of
-    the instruction's operands has one of these opcodes.
+    the instruction's operands has one of these opcodes. If `both` is not empty and there are two
+    operands, both must have one of these opcodes. If `constant` is True, the rule is only called if
+    an operand may be a known number, or if the first two operands are the same.
     """
 
     name: str
@@ -56,6 +70,8 @@ class Rule(Record):
     flags: frozenset[str]
     rewrite: Rewrite
     operands: frozenset[OpDef] = frozenset()
+    both: frozenset[OpDef] = frozenset()
+    constant: bool = False
 
     @property
     def summary(self) -> str:
@@ -71,6 +87,16 @@ class Rule(Record):
     def is_built_in(self) -> bool:
         """True if the rule is one of hlotool's own."""
         return self.rewrite.__module__.startswith(f"{rules.__name__}.")
+
+    def is_called_for(self, x: Instruction) -> bool:
+        """Returns whether the operands of an instruction meet the conditions of the rule."""
+        return self.fits([operand.op for operand in x.operands]) and not (self.constant and not depends_on_constants(x))
+
+    def fits(self, operands: Sequence[OpDef]) -> bool:
+        """Returns whether the opcodes of the operands meet the conditions of the rule."""
+        if self.both and len(operands) == 2 and not self.both.issuperset(operands):
+            return False
+        return not self.operands or not self.operands.isdisjoint(operands)
 
     def checked(self, x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
         """Calls the rule, and returns the instruction that replaces `x`, or None.
@@ -108,21 +134,30 @@ class Rule(Record):
 _RULES: dict[str, Rule] = {}
 
 
-def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), name: str | None = None) -> Callable[[Rewrite], Rewrite]:
+def rule(
+    *opcodes: str,
+    of: tuple[str, ...] = (),
+    both: tuple[str, ...] = (),
+    constant: bool = False,
+    needs: tuple[str, ...] = (),
+    name: str | None = None,
+) -> Callable[[Rewrite], Rewrite]:
     """Registers a rule for instructions with these opcodes.
 
-    If `of` is given, one of the operands must have one of those opcodes. `needs` lists the
-    fast-math flags that must be set for the rule to run. Raises RuleError for an unknown opcode or
-    flag, and if there is already a rule with the same name.
+    If `of` is given, one of the operands must have one of those opcodes. If `both` is given and
+    there are two operands, both must have one of those opcodes. If `constant` is True, an operand
+    must be a constant or derived from one by moving elements, or the first two operands must be the
+    same. `needs` lists the fast-math flags that must be set for the rule to run. Raises RuleError
+    for an unknown opcode or flag, and if there is already a rule with the same name.
 
     >>> @rule("negat")
     ... def example(x, rewriter): ...
     Traceback (most recent call last):
     hlotool.optimizer.registry.RuleError: there is no opcode 'negat'; did you mean 'negate'?
     """
-    if not opcodes or not all(isinstance(opcode, str) for opcode in (*opcodes, *of)):
+    if not opcodes or not all(isinstance(opcode, str) for opcode in (*opcodes, *of, *both)):
         raise RuleError('@rule expects the opcodes of the instructions that the rule replaces, as in @rule("add")')
-    for opcode in (*opcodes, *of):
+    for opcode in (*opcodes, *of, *both):
         if opcode not in OPS:
             raise RuleError(f"there is no opcode '{opcode}'{_hint(opcode, OPS)}")
     fast_math_flags(needs)
@@ -131,10 +166,17 @@ def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), n
         key = name or rewrite.__name__.replace("_", "-")
         if key in _RULES:
             raise RuleError(f"there is already a rule '{key}'")
-        _RULES[key] = Rule(key, rewrite.__module__.rpartition(".")[2], opcodes, frozenset(needs), rewrite, frozenset(OPS[opcode] for opcode in of))
+        some, all_of = (frozenset(OPS[opcode] for opcode in group) for group in (of, both))
+        _RULES[key] = Rule(key, rewrite.__module__.rpartition(".")[2], opcodes, frozenset(needs), rewrite, some, all_of, constant)
         return rewrite
 
     return wrap
+
+
+def depends_on_constants(x: Instruction) -> bool:
+    """Returns whether the operands of an instruction meet the condition `constant` of rules."""
+    operands = x.operands
+    return has_constant(operands) or (len(operands) > 1 and operands[0] is operands[1])
 
 
 def location_of_failure(error: BaseException, function: Callable[..., object]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
@@ -18,7 +19,7 @@ from hlotool.optimizer.context import Changes, Context
 from hlotool.optimizer.inlining import can_take_sharding
 from hlotool.optimizer.opt_report import RuleStatistics
 from hlotool.optimizer.pattern_rewriter import PatternRewriter
-from hlotool.optimizer.registry import FAILURES, Rule
+from hlotool.optimizer.registry import FAILURES, Rule, depends_on_constants
 from hlotool.shapes.shape import compatible
 
 __all__ = ["adapt", "rejection_reason", "simplify"]
@@ -31,6 +32,7 @@ _FEW_USERS = 16
 # The candidate rules for instructions with more operands are not cached.
 _MAX_OPERANDS = 3
 
+_op_of = attrgetter("op")
 _Candidate = tuple[Rule, Callable[[Instruction, PatternRewriter], Instruction | None], RuleStatistics]
 
 
@@ -145,8 +147,9 @@ class _Simplifier:
         # The table includes the statistics of each rule, so that they are looked up only once.
         # Checks take time, so only users' rules are checked.
         self.table = {op: [self._candidate(entry) for entry in entries] for op, entries in table.items()}
-        # The rules for the opcodes of an instruction and its operands.
-        self.candidates: dict[tuple[OpDef, ...], list[_Candidate]] = {}
+        # The rules for the opcodes of an instruction and its operands, and those of them that do
+        # not depend on constants.
+        self.candidates: dict[tuple[OpDef, ...], tuple[list[_Candidate], list[_Candidate]]] = {}
         self.queue: deque[Instruction] = deque()
         self.waiting: set[Instruction] = set()
         self.visited = visited
@@ -161,13 +164,14 @@ class _Simplifier:
         self.queue.extend(instructions)
         self.waiting.update(instructions)
         queue, waiting, rewriter, table, visited = self.queue, self.waiting, self.rewriter, self.table, self.visited
-        self.change_count = rewriter.change_count
+        self.change_count, pattern_rewriter = rewriter.change_count, PatternRewriter(rewriter, computation.root)
         while queue:
             x = queue.popleft()
             waiting.discard(x)
             if x.op not in table or x not in rewriter:
                 continue
-            if not self._visit(x):
+            pattern_rewriter.x = x
+            if not self._visit(x, pattern_rewriter):
                 visited[x] = self.change_count
                 continue
             self.change_count = rewriter.change_count
@@ -191,17 +195,20 @@ class _Simplifier:
 
         return entry, measured if self.context.options.measures_time else rewrite, statistics
 
-    def _visit(self, x: Instruction) -> bool:
+    def _visit(self, x: Instruction, rewriter: PatternRewriter) -> bool:
         """Applies the first rule whose result is accepted. Returns whether there is one."""
-        ops = (x.op, *[y.op for y in x.operands])
-        candidates = self.candidates.get(ops)
-        if candidates is None:
-            candidates = [row for row in self.table[x.op] if not row[0].operands or not row[0].operands.isdisjoint(ops[1:])]
+        ops = (x.op, *map(_op_of, x.operands))
+        groups = self.candidates.get(ops)
+        if groups is None:
+            candidates = [row for row in self.table[x.op] if row[0].fits(ops[1:])]
+            groups = candidates, [row for row in candidates if not row[0].constant]
             if len(x.operands) <= _MAX_OPERANDS:
-                self.candidates[ops] = candidates
+                self.candidates[ops] = groups
+        candidates, others = groups
+        if len(candidates) > len(others) and not depends_on_constants(x):
+            candidates = others
         if not candidates or not self.context.is_movable(x):
             return False
-        rewriter = PatternRewriter(self.rewriter, x)
         for entry, rewrite, statistics in candidates:
             statistics.tries += 1
             try:
@@ -216,6 +223,7 @@ class _Simplifier:
             if new is None:
                 continue
             if self._accept(entry, x, new, rewriter.inserted):
+                rewriter.inserted = []
                 return True
             self._undo(rewriter)
         return False
@@ -242,27 +250,32 @@ class _Simplifier:
         self._enqueue(users, self.context.erase_if_dead(lost), inserted, new)
         return True
 
-    def _enqueue(self, users: Sequence[Instruction], lost: Iterable[Instruction], inserted: Iterable[Instruction], new: Instruction) -> None:
+    def _enqueue(self, users: Sequence[Instruction], lost: Iterable[Instruction], inserted: Sequence[Instruction], new: Instruction) -> None:
         """Enqueues all instructions that rules may match as a result of a rewrite.
 
         The new instructions are visited next, then two levels of users. `users` lists the users of
         the instruction that `new` replaced. `lost` contains instructions that have lost a user; if
         they still have many users, the loss makes no difference to rules.
         """
-        rewriter = self.rewriter
+        rewriter, users_of = self.rewriter, self.rewriter.users
         later: list[Instruction] = []
         for user in users:
-            later += (user, *rewriter.users(user))
+            later.append(user)
+            later += users_of(user)
         for y in lost:
-            for user in rewriter.users(y) if rewriter.user_count(y) <= _FEW_USERS else ():
-                later.append(user)
-                if rewriter.user_count(user) <= _FEW_USERS:
-                    later += rewriter.users(user)
+            close = users_of(y)
+            if len(close) <= _FEW_USERS:
+                for user in close:
+                    later.append(user)
+                    further = users_of(user)
+                    if len(further) <= _FEW_USERS:
+                        later += further
+        waiting = self.waiting
         for x in later:
-            if x not in self.waiting:
-                self.waiting.add(x)
+            if x not in waiting:
+                waiting.add(x)
                 self.queue.append(x)
-        for x in reversed([*inserted, new]):
-            if x in self.rewriter and x not in self.waiting:
-                self.waiting.add(x)
+        for x in (new, *reversed(inserted)):
+            if x in rewriter and x not in waiting:
+                waiting.add(x)
                 self.queue.appendleft(x)

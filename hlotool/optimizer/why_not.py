@@ -128,7 +128,7 @@ class _Trial:
 
     def _attempt(self, entry: Rule, x: Instruction) -> tuple[bool, str | None]:
         """Returns whether a rule matches, and the reason for rejecting its result, if any."""
-        if entry.operands and entry.operands.isdisjoint(operand.op for operand in x.operands):
+        if not entry.is_called_for(x):
             return False, None
         rewriter = PatternRewriter(self.context.rewriter, x)
         try:

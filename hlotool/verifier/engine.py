@@ -8,19 +8,20 @@ the rules in the folder `rules`. The engine has no special cases for opcodes or 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from hlotool.codes import severity_of
 from hlotool.collection import no_garbage_collection
 from hlotool.errors import Diagnostic, Violation
-from hlotool.ir.model import AttributeSet, Instruction, Module, as_op_argument
+from hlotool.ir.model import AttributeSet, Computation, Instruction, Module, as_op_argument
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.constraints import ResultRules, check_precision, check_result
 from hlotool.opdefs.layouts import check_kept_layout
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.option_fields import options_of
 from hlotool.record import replace
-from hlotool.shapes.shape import Shape
+from hlotool.shapes.shape import ProgramShape, Shape
 from hlotool.verifier.damage import Damage
 from hlotool.verifier.diagnosing import Reporter
 from hlotool.verifier.facts import Facts, has_mixed_precision, is_optimized
@@ -32,6 +33,7 @@ __all__ = ["InstructionRules", "check", "verify"]
 
 _DEFAULT_MODES = VerifyModes()
 _UNCHECKED: Any = object()
+_shape_of = attrgetter("shape")
 
 _SHAPE_CODES = frozenset({"L003", "T083", "T084"})
 """Codes of rules about a single shape. Inference also checks the shapes that it derives."""
@@ -146,17 +148,25 @@ class InstructionRules:
         self.modes = facts.modes
         self._shapes: dict[Shape, Violation | None] = {}
         self._rules: dict[OpDef, ResultRules] = {}
+        self._signatures: dict[ProgramShape, ProgramShape] = {}
 
     def findings(self) -> Iterator[Finding]:
         # Keys are identities of shapes and attributes, which the module keeps alive. Hashing their
-        # contents would take longer than the checks.
-        verdicts: dict[tuple[int, ...], Violation | None] = {}
+        # contents would take longer than the checks, except for the signatures of computations.
+        verdicts: dict[tuple[Any, ...], Violation | None] = {}
         get, judge, hidden = verdicts.get, self.judge, self.facts.module.hidden
         # The shapes that faulty instructions should have declared, if known.
         corrected: dict[Instruction, Shape] = {}
         for computation in self.facts.module.computations:
             for x in computation.instructions:
-                key = (id(x.op), id(x.attributes), id(x.shape), *[id(operand.shape) for operand in x.operands])
+                attributes: Any = id(x.attributes)
+                if x.op.calls:
+                    # Computations have the same effect on the checks if their signatures are equal.
+                    items = x.attributes.items()
+                    attributes = tuple(
+                        [(name, id(value) if isinstance(value, dict) else as_op_argument(value, self._signature)) for name, value in items]
+                    )
+                key = (x.op, attributes, id(x.shape), *map(id, map(_shape_of, x.operands)))
                 verdict = get(key, _UNCHECKED)
                 if verdict is _UNCHECKED:
                     verdict = verdicts[key] = judge(x)
@@ -169,6 +179,10 @@ class InstructionRules:
                 # reported. The parameters come from the start, which is checked separately.
                 if x is computation.root or computation not in hidden:
                     yield Finding(verdict.code, computation, x, verdict.at, verdict.message, verdict.hint, severity=verdict.severity)
+
+    def _signature(self, computation: Computation) -> Any:
+        shape = self.facts.program_shape(computation)
+        return id(self._signatures.setdefault(shape, shape))
 
     def _corrected_shape(self, x: Instruction) -> Shape | None:
         """Returns the shape that follows from the operands of an instruction, or None."""

@@ -126,9 +126,9 @@ def test_queries_include_changes_before_a_flush() -> None:
 
 def test_an_empty_order_has_no_items() -> None:
     order: LinkedOrder[str] = LinkedOrder()
-    assert list(order) == []
+    assert order.items() == []
     order.append("a")
-    assert list(order) == ["a"]
+    assert order.items() == ["a"]
 
 
 # ---- control predecessors ----------------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ def remove_dead_code(context: Context) -> bool:
 
 def _remove_instructions(context: Context) -> bool:
     """Erases dead instructions in one pass from the end, since users come after their operands."""
-    rewriter, changed = context.rewriter, False
-    for computation in context.computations():
+    rewriter, changed, start = context.rewriter, False, context.rewriter.change_count
+    for computation in context.changed_computations("dce", with_callers=False):
         for x in reversed(context.instructions(computation)):
             if rewriter.is_used(x) or x.op.name == "parameter" or context.has_effect(x):
                 continue
@@ -32,6 +32,7 @@ def _remove_instructions(context: Context) -> bool:
                 return changed
             rewriter.erase(x)
             changed = True
+    context.mark_finished("dce", start)
     return changed
 
 

@@ -7,9 +7,11 @@ from math import prod
 from typing import Any
 
 from hlotool.errors import EvaluationError
+from hlotool.interp.arrays.values import leaves
 from hlotool.interp.evaluator import compute
 from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Computation, Instruction
+from hlotool.literals.literal import Literal
 from hlotool.optimizer.constants import is_short_as_text, is_writable, literal_of
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.work import FixedValues, WorkLimit
@@ -36,9 +38,9 @@ def fold_constants(context: Context) -> bool:
     Operands may also be iotas, and broadcasts or tuples of constants. Instructions whose results
     are much larger than the constants are left alone.
     """
-    before, start, fixed = context.report.count, context.rewriter.change_count, FixedValues()
+    before, start, fixed, results = context.report.count, context.rewriter.change_count, FixedValues(), _Results()
     for computation in context.changed_computations("fold"):
-        while _fold_all(context, computation, fixed):
+        while _fold_all(context, computation, fixed, results):
             # Erasing a folded instruction may remove control dependencies that kept other
             # instructions from being folded.
             pass
@@ -46,7 +48,7 @@ def fold_constants(context: Context) -> bool:
     return context.report.count > before
 
 
-def _fold_all(context: Context, computation: Computation, fixed: FixedValues) -> bool:
+def _fold_all(context: Context, computation: Computation, fixed: FixedValues, results: _Results) -> bool:
     """Folds the instructions of a computation.
 
     Returns whether this may have released other instructions from control dependencies.
@@ -71,7 +73,7 @@ def _fold_all(context: Context, computation: Computation, fixed: FixedValues) ->
         if context.report.is_exhausted:
             return False
         if _is_foldable(context, x, known) and fixed.has_fixed_value(x):
-            known |= {new: _elements(new.shape) for new in _fold(context, x)}
+            known |= {new: _elements(new.shape) for new in _fold(context, x, results)}
         elif _is_compact(x) and _elements(x.shape) <= _MAX_OPERAND_ELEMENTS:
             known[x] = sum(known[operand] for operand in x.operands)
         is_kept |= context.rewriter.has_control_edges(x)
@@ -104,25 +106,20 @@ def _can_be_literal(shape: Shape) -> bool:
     return shape.is_array and not any(shape.dynamic) and (shape.layout is None or not shape.layout.tiles) and is_short_as_text(shape)
 
 
-def _fold(context: Context, x: Instruction) -> list[Instruction]:
+def _fold(context: Context, x: Instruction, results: _Results) -> list[Instruction]:
     """Replaces an instruction with constants. Returns the new instructions."""
-    rewriter = context.rewriter
-    try:
-        value = _value(x)
-    except EvaluationError:
-        # For example, an endless loop is left in place, and fails when the module runs.
-        return []
-    if not is_writable(value):
+    rewriter, literals = context.rewriter, results.of(x)
+    if literals is None:
         return []
     parts: list[Instruction] = []
     if x.shape.is_tuple:
         parts = [
-            rewriter.insert("constant", before=x, shape=shape, immediate=literal_of(part, shape), origin=x)
-            for part, shape in zip(value, x.shape.elements, strict=True)
+            rewriter.insert("constant", before=x, shape=shape, immediate=literal, origin=x)
+            for literal, shape in zip(literals, x.shape.elements, strict=True)
         ]
         new = rewriter.insert("tuple", parts, before=x, shape=x.shape, origin=x)
     else:
-        new = rewriter.insert("constant", before=x, shape=x.shape, immediate=literal_of(value, x.shape), origin=x)
+        new = rewriter.insert("constant", before=x, shape=x.shape, immediate=literals[0], origin=x)
     if "sharding" in x.attributes:
         rewriter.update(new, attributes={"sharding": x.attributes["sharding"]})
     context.allows("fold", x, (new,))
@@ -131,6 +128,40 @@ def _fold(context: Context, x: Instruction) -> list[Instruction]:
     rewriter.erase(x)
     context.erase_if_dead(operands)
     return [*parts, new]
+
+
+class _Results:
+    """The results of instructions, as literals. Equal instructions are computed only once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, list[Literal] | None] = {}
+
+    def of(self, x: Instruction) -> list[Literal] | None:
+        """Returns the literals of an array or of the elements of a tuple.
+
+        Returns None if the result cannot be computed or written.
+        """
+        operands = [(operand.shape, operand.literal or operand) for operand in x.operands]
+        key = (x.op, x.shape, tuple(x.attributes.items()), x.backend_config, *operands)
+        try:
+            return self._known[key]
+        except KeyError:
+            literals = self._known[key] = _literals(x)
+            return literals
+        except TypeError:
+            # Some attributes are dictionaries.
+            return _literals(x)
+
+
+def _literals(x: Instruction) -> list[Literal] | None:
+    try:
+        value = _value(x)
+    except EvaluationError:
+        # For example, an endless loop is left in place, and fails when the module runs.
+        return None
+    if not is_writable(value):
+        return None
+    return [literal_of(part, shape) for part, shape in zip(leaves(value), x.shape.leaves(), strict=True)]
 
 
 def _value(x: Instruction) -> Any:

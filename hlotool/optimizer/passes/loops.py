@@ -191,7 +191,7 @@ class _Loop:
                 key = x
             else:
                 immediate = x if isinstance(x.immediate, Literal) and x.immediate.elided else x.immediate
-                attributes = tuple((name, tuple(value.items()) if isinstance(value, dict) else value) for name, value in x.attributes.items())
+                attributes = tuple([(name, tuple(value.items()) if isinstance(value, dict) else value) for name, value in x.attributes.items()])
                 key = (x.op.name, x.shape, tuple([numbers[y] for y in x.operands]), immediate, attributes, x.backend_config)
             numbers[x] = known.setdefault(key, len(known))
         return numbers
@@ -226,7 +226,7 @@ class _Loop:
                 if x.op.name == "get-tuple-element" and x.operands[0] is self.parameter:
                     queue.append(x.attributes["index"])
                     continue
-                reached = (*x.operands, *x.control_predecessors)
+                reached = x.operands + x.attributes.get("control-predecessors", ())
             new = [y for y in reached if y not in visited]
             visited.update(new)
             stack += new
@@ -288,7 +288,7 @@ class _Loop:
         """Returns whether an instruction of the body stays even if the root does not need it."""
         if x is self.root:
             return False
-        return self.context.has_effect(x) or bool(self.rewriter.control_successors(x)) or not self.rewriter.users(x)
+        return self.context.has_effect(x) or bool(self.rewriter.control_successors(x)) or not self.rewriter.user_count(x)
 
 
 def _parameter(instructions: list[Instruction]) -> Instruction:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import frexp
 
-from hlotool.analysis.simplify import CONSTANT_LIKE, constant_value, has_sign, holds_all, is_same_number, is_splat
+from hlotool.analysis.simplify import constant_value, has_sign, holds_all, is_same_number, is_splat
 from hlotool.ir.model import Instruction
 from hlotool.optimizer.pattern_rewriter import PatternRewriter
 from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, orders, with_constants_together
@@ -40,7 +40,7 @@ def subtract_of_negation(x: Instruction, rewriter: PatternRewriter) -> Instructi
     return rewriter.add("add", [first, second.operands[0]], x.shape)
 
 
-@rule("subtract", of=CONSTANT_LIKE)
+@rule("subtract", constant=True)
 def subtract_from_zero(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """subtract(0, a) -> negate(a) for integers; subtract(-0.0, a) -> negate(a) for floats
 
@@ -81,7 +81,7 @@ def negate_of_difference_of_floats(x: Instruction, rewriter: PatternRewriter) ->
     return rewriter.with_operands(inner, inner.operands[::-1], x.shape)
 
 
-@rule("multiply", "divide", of=CONSTANT_LIKE)
+@rule("multiply", "divide", constant=True)
 def by_minus_one(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """multiply(a, -1) -> negate(a); divide(a, -1) -> negate(a)"""
     return next((rewriter.add("negate", [a], x.shape) for a, factor in orders(x) if is_splat(factor, -1)), None)
@@ -227,7 +227,7 @@ def add_after_subtract(x: Instruction, rewriter: PatternRewriter) -> Instruction
     return None
 
 
-@rule("divide", of=CONSTANT_LIKE)
+@rule("divide", constant=True)
 def divide_by_power_of_two(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """divide(a, 2^k) -> multiply(a, 2^-k) for floats, if 2^-k is a normal number"""
     a, divisor = x.operands
@@ -302,7 +302,7 @@ def constants_of_floats_together(x: Instruction, rewriter: PatternRewriter) -> I
 # ---- powers and functions ----------------------------------------------------------------------
 
 
-@rule("power", of=CONSTANT_LIKE)
+@rule("power", constant=True)
 def power_of_zero(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """power(a, 0) -> 1"""
     return rewriter.number(x.shape, 1) if constant_value(x.operands[1]) == 0 else None

@@ -33,12 +33,12 @@ _SUMMARIES = {
 }
 
 
-def _register(name: str, summary: str, *opcodes: str) -> None:
+def _register(name: str, summary: str, *opcodes: str, constant: bool = False) -> None:
     def rewrite(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
         return same_value(x)
 
     rewrite.__doc__ = summary
-    rule(*opcodes, name=name)(rewrite)
+    rule(*opcodes, constant=constant, name=name)(rewrite)
 
 
 for _opcode, (_name, _summary) in _SUMMARIES.items():
@@ -49,4 +49,5 @@ _register(
     "neutral-operand",
     "add(a, 0) -> a; multiply(a, 1) -> a; and(a, a) -> a; minimum(a, inf) -> a; multiply(a, 0) -> 0 for integers",
     *[op.name for op in OPS.values() if op.arity == 2 and (IDEMPOTENT in op.traits or op.algebra != NO_ALGEBRA)],
+    constant=True,
 )

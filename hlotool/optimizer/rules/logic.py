@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlotool.analysis.simplify import CONSTANT_LIKE, constant_value, holds_all, is_splat, value_of_itself
+from hlotool.analysis.simplify import constant_value, holds_all, is_splat, value_of_itself
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.algebra import Number, ones
 from hlotool.opdefs.traits import IDEMPOTENT
@@ -29,7 +29,7 @@ def _is_scalar_choice(x: Instruction) -> bool:
 # ---- select ------------------------------------------------------------------------------------
 
 
-@rule("select", of=CONSTANT_LIKE)
+@rule("select", constant=True)
 def select_of_preds(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """select(p, true, false) -> p; select(p, false, true) -> not(p)"""
     choice, on_true, on_false = x.operands
@@ -40,7 +40,7 @@ def select_of_preds(x: Instruction, rewriter: PatternRewriter) -> Instruction | 
     return rewriter.add("not", [choice], x.shape) if is_splat(on_true, 0) and is_splat(on_false, 1) else None
 
 
-@rule("select", of=CONSTANT_LIKE)
+@rule("select", constant=True)
 def select_as_logic(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """select(p, q, false) -> and(p, q); select(p, true, q) -> or(p, q)"""
     choice, on_true, on_false = x.operands
@@ -77,7 +77,7 @@ def select_twice(x: Instruction, rewriter: PatternRewriter) -> Instruction | Non
 # ---- compare -----------------------------------------------------------------------------------
 
 
-@rule("compare", of=CONSTANT_LIKE)
+@rule("compare", constant=True)
 def compare_with_pred(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """compare(p, true), direction=EQ -> p; compare(p, false), direction=EQ -> not(p)
 
@@ -111,7 +111,7 @@ def compare_with_itself(x: Instruction, rewriter: PatternRewriter) -> Instructio
     return rewriter.number(x.shape, int(direction != "NE"))
 
 
-@rule("compare", of=CONSTANT_LIKE)
+@rule("compare", constant=True)
 def compare_with_limit(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """compare(a, 0), direction=GE -> true for unsigned a
 
@@ -147,7 +147,7 @@ def compare_of_iota(x: Instruction, rewriter: PatternRewriter) -> Instruction | 
     return rewriter.number(x.shape, int(is_true)) if is_true or is_false else None
 
 
-@rule("compare", of=CONSTANT_LIKE)
+@rule("compare", constant=True)
 def compare_constant_first(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """compare(c, a), direction=LT -> compare(a, c), direction=GT"""
     first, second = x.operands
@@ -218,7 +218,7 @@ def with_complement(x: Instruction, rewriter: PatternRewriter) -> Instruction | 
     return None
 
 
-@rule("xor", of=CONSTANT_LIKE)
+@rule("xor", constant=True)
 def xor_with_ones(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """xor(a, true) -> not(a); for integers, xor(a, -1) -> not(a)"""
     return next((rewriter.add("not", [first], x.shape) for first, second in both_orders(x) if is_splat(second, _ones(x))), None)
@@ -249,7 +249,7 @@ def absorbed(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     return None
 
 
-@rule("add", "multiply", "and", "or", "xor", "maximum", "minimum", of=CONSTANT_LIKE)
+@rule("add", "multiply", "and", "or", "xor", "maximum", "minimum", constant=True)
 def constants_together(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """add(add(a, c1), c2) -> add(a, add(c1, c2)) for integers
 

@@ -92,7 +92,7 @@ def _smaller_number(y: Instruction, sizes: tuple[int, ...], rewriter: PatternRew
 # ---- reshapes ----------------------------------------------------------------------------------
 
 
-@rule(*_ELEMENTWISE, of=("reshape",))
+@rule(*_ELEMENTWISE, of=("reshape",), both=CONSTANT_LIKE)
 def elementwise_of_reshapes(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """add(reshape(a), reshape(b)) -> reshape(add(a, b)), for all elementwise operations
 
@@ -171,7 +171,7 @@ def _unshaped(y: Instruction, source: Shape, rewriter: PatternRewriter) -> Befor
 # ---- transposes and reversals ------------------------------------------------------------------
 
 
-@rule(*_ELEMENTWISE, of=("transpose",))
+@rule(*_ELEMENTWISE, of=("transpose",), both=CONSTANT_LIKE)
 def elementwise_of_transposes(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """add(transpose(a), transpose(b)) -> transpose(add(a, b)), for all elementwise operations
 
@@ -196,7 +196,7 @@ def _before_transpose(y: Instruction, permutation: tuple[int, ...], sizes: tuple
     return lambda: rewriter.add("broadcast", y.operands, array_shape(y.shape.element_type, sizes), dimensions=dimensions)
 
 
-@rule(*_ELEMENTWISE, of=("reverse",))
+@rule(*_ELEMENTWISE, of=("reverse",), both=CONSTANT_LIKE)
 def elementwise_of_reversals(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """add(reverse(a), reverse(b)) -> reverse(add(a, b)), for all elementwise operations
 
@@ -220,7 +220,7 @@ def _before_reverse(y: Instruction, dimensions: tuple[int, ...]) -> Before | Non
 # ---- broadcasts --------------------------------------------------------------------------------
 
 
-@rule(*_ELEMENTWISE, of=("broadcast",))
+@rule(*_ELEMENTWISE, of=("broadcast",), both=CONSTANT_LIKE)
 def elementwise_of_broadcasts(x: Instruction, rewriter: PatternRewriter) -> Instruction | None:
     """add(broadcast(a), broadcast(b)) -> broadcast(add(a, b)), if both repeat the same dimensions
 

@@ -58,6 +58,25 @@ def test_small_arrays(with_llvm):
     assert sources, "nothing was compiled"
 
 
+ROWS = """HloModule rows
+combine { a = TYPE[] parameter(0) b = TYPE[] parameter(1) ROOT c = TYPE[] OPCODE(a, b) }
+ENTRY e { x = TYPE[1001,LENGTH] parameter(0) y = TYPE[1001,LENGTH] cosine(x) init = TYPE[] constant(INIT)
+  r = TYPE[1001] reduce(y, init), dimensions={1}, to_apply=combine w = TYPE[1001,LENGTH] broadcast(r), dimensions={0}
+  d = TYPE[1001,LENGTH] subtract(y, w) s = TYPE[1001] reduce(d, init), dimensions={1}, to_apply=combine
+  ROOT t = (TYPE[1001,LENGTH], TYPE[1001]) tuple(d, s) }"""
+
+
+@pytest.mark.parametrize("length", [17, 100, 200, 1000, 2048])
+@pytest.mark.parametrize(("opcode", "init"), [("add", "0"), ("maximum", "-inf"), ("minimum", "inf")])
+@pytest.mark.parametrize("element_type", ["f32", "f64"])
+def test_long_rows_in_clusters(element_type, opcode, init, length):
+    """Checks reductions in tiles: sums have the order of NumPy's partial sums."""
+    text = ROWS.replace("TYPE", element_type).replace("LENGTH", str(length)).replace("OPCODE", opcode).replace("INIT", init)
+    with compiled_clusters() as sources:
+        assert disagreement(text, inputs=1) is None
+    assert any("for tile" in source.text and "for j" in source.text for source in sources), "no row was reduced in machine code"
+
+
 PRODUCTS = """ENTRY e { x = f64[2,4] parameter(0) y = f64[4] parameter(1) VIEW
   ROOT r = f64[2,4] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
 

@@ -49,8 +49,11 @@ class ClusterWriter:
     variables to the expressions for their blocks. `inputs` maps variables from outside, with the
     axes that they span, to the expressions for their blocks. `iotas` maps iotas from outside, which
     blocks compute themselves, to the axis along which they count. `repeated` contains the inputs
-    that are whole blocks although they do not span all axes.
+    that are whole blocks although they do not span all axes. `scratch` maps the names of other
+    arrays that blocks overwrite to their types and sizes.
     """
+
+    blocks_at_once = 1
 
     def __init__(self, writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable], threads: int) -> None:
         self.writer = writer
@@ -61,12 +64,13 @@ class ClusterWriter:
         self.axis = cluster.chunked_axis(BLOCK_ELEMENTS)
         rest = prod(self.domain[self.axis + 1 :])
         self.threads = threads if prod(self.domain) * len(cluster.operations) >= _MIN_THREADED_ELEMENTS else 1
-        blocks = -(-self.domain[self.axis] * rest // BLOCK_ELEMENTS)
+        blocks = -(-self.domain[self.axis] * rest // (BLOCK_ELEMENTS * self.blocks_at_once))
         self.chunk = max(1, -(-self.domain[self.axis] // blocks)) if blocks else 1
         self.names: dict[Variable, str] = {}
         self.inputs: dict[tuple[Variable, Axes], str] = {}
         self.iotas: dict[tuple[Variable, Axes], int] = {}
         self.repeated: set[tuple[Variable, Axes]] = set()
+        self.scratch: dict[str, tuple[str, int]] = {}
         self.buffers = BlockBuffers(writer, cluster)
 
     # ---- before the loop ------------------------------------------------------------------------
@@ -76,7 +80,7 @@ class ClusterWriter:
         stores = {variable: self._allocate(variable) for variable in self.outputs}
         sources = [(name, key) for key, name in self._align_inputs()]
         for name, key in sources:
-            self._repeat(name, *key)
+            self.repeat(name, *key)
         views = [name for name, _ in sources] + list(stores.values())
         blocks = []
         # The body is generated first, since it determines which buffers are needed, and is written
@@ -161,7 +165,7 @@ class ClusterWriter:
                     aligned[key] = self._align(self.writer.name(variable), variable, axes)
         return list(aligned.items())
 
-    def _repeat(self, name: str, variable: Variable, axes: Axes) -> None:
+    def repeat(self, name: str, variable: Variable, axes: Axes) -> None:
         """Repeats a vector for all rows of a block if it is the same for all blocks."""
         rows = self.domain[self.axis]
         number = NUMBERS[variable.shape.element_type]
@@ -188,9 +192,11 @@ class ClusterWriter:
         for name, (dtype, axes) in self.buffers.kinds.items():
             sizes = [self.domain[k] if k in axes else 1 for k in range(self.axis + 1, len(self.domain))]
             first = chunk if self.axis in axes else 1
-            writer.line(f"{name}w = empty({writer.bind((first, *sizes))}, {writer.bind(NUMPY_TYPES[dtype], NUMPY_TYPES[dtype].name)})")
+            writer.line(f"{name}w = aligned({writer.bind((first, *sizes))}, {writer.bind(NUMPY_TYPES[dtype], NUMPY_TYPES[dtype].name)})")
             if size % chunk == 0 or self.axis not in axes:
                 writer.line(f"{name} = {name}w")
+        for name, (dtype, count) in self.scratch.items():
+            writer.line(f"{name} = aligned(({count},), {writer.bind(np.dtype(dtype), dtype)})")
         partial = [name for name, (_, axes) in self.buffers.kinds.items() if size % chunk and self.axis in axes]
         ranges = [bounds, *(f"0, {count}" for count in self.domain[1 : self.axis + 1])]
         heads = [f"for i{k} in range({ranges[k]}):" for k in range(self.axis)]
@@ -199,6 +205,12 @@ class ClusterWriter:
             for name in partial:
                 writer.line(f"{name} = {name}w[:{size} - i]")
             writer.extend(body)
+
+    def scratch_memory(self, dtype: str, count: int) -> str:
+        """Returns the name of a new array that all blocks overwrite."""
+        name = self.writer.local("m")
+        self.scratch[name] = dtype, count
+        return name
 
     # ---- operations in a block ------------------------------------------------------------------
 

@@ -242,6 +242,7 @@ class FunctionWriter:
                 write_rows(self._statements, form, result, self._row(source), self._row(first), self._count(first.axes), length)
             else:
                 arrays = [self._address(memory) for memory in (*map(self._memory, keys), first)]
+                assert isinstance(form.function, np.ufunc)
                 self._statements.call_loop(form.function, arrays, [self._count(first.axes)], [np.dtype(dtype).itemsize for _, dtype in arrays])
             rounds = f"round_{result.shape.element_type}" if isinstance(form, Form) and form.rounds else ""
             if rounds or others:

@@ -169,11 +169,11 @@ class _NativeWriter(ClusterWriter):
         own = {operation.results[0] for operation in operations}
         keys = [key for operation in operations for key in self.cluster.keys(operation)]
         for key in dict.fromkeys(keys):
-            source, _ = key
-            if source in own or uniform_number(source) is not None:
+            variable, _ = key
+            if variable in own or uniform_number(variable) is not None:
                 continue
-            name, number = self.names.get(source) or self.inputs[key], NUMBERS[source.shape.element_type]
-            if source.is_scalar or (key in self.iotas and self.iotas[key] < self.axis):
+            name, number = self.names.get(variable) or self.inputs[key], NUMBERS[variable.shape.element_type]
+            if variable.is_scalar or (key in self.iotas and self.iotas[key] < self.axis):
                 function.add_number(key, name)
             else:
                 function.add_input(key, name, (number.held if key in self.raw else number.computed).name, self._spanned(key))

@@ -151,7 +151,7 @@ class NativeStatements:
         self.writer.line(f"for i in range({count}): {name}[i] = {self.element(variable, 'i')}")
         return name
 
-    def call_loop(self, ufunc: np.ufunc, arrays: Sequence[tuple[str, str]], counts: Sequence[int], steps: Sequence[int]) -> None:
+    def call_loop(self, ufunc: np.ufunc, arrays: Sequence[tuple[str, str]], counts: Sequence[int | str], steps: Sequence[int]) -> None:
         """Writes a call to a NumPy loop for arrays that are given by their addresses and types.
 
         The last array is the result. `counts` contains the sizes that the loop takes, and `steps`

@@ -15,7 +15,7 @@ from executors import disagreement, small_blocks
 from looped import compiled_clusters, compiled_loops, looped
 
 import hlotool
-from hlotool.interp.plan.native import loops
+from hlotool.interp.plan.native import integer_products, loops
 
 CASES = Path(__file__).with_name("small_loops.hlo")
 FILES = sorted((CASES.parent.parent / "ops").glob("*.hlo"))
@@ -75,6 +75,16 @@ def test_long_rows_in_clusters(element_type, opcode, init, length):
     with compiled_clusters() as sources:
         assert disagreement(text, inputs=1) is None
     assert any("for tile" in source.text and "for j" in source.text for source in sources), "no row was reduced in machine code"
+
+
+@pytest.mark.parametrize("element_type", ["s8", "u8"])
+@pytest.mark.parametrize("dimensions", ["lhs_contracting_dims={1}, rhs_contracting_dims={0}", "lhs_contracting_dims={0}, rhs_contracting_dims={1}"])
+def test_products_of_bytes(element_type, dimensions):
+    """Checks products in machine code, on processors that multiply bytes."""
+    left, right = ("202,131", "131,193") if "lhs_contracting_dims={1}" in dimensions else ("131,202", "193,131")
+    text = f"ENTRY e {{ x = {element_type}[{left}] parameter(0) y = s8[{right}] parameter(1) ROOT r = s32[202,193] dot(x, y), {dimensions} }}"
+    with patch.object(integer_products, "_SECONDS", float("-inf")):
+        assert disagreement(text, inputs=2) is None
 
 
 PRODUCTS = """ENTRY e { x = f64[2,4] parameter(0) y = f64[4] parameter(1) VIEW

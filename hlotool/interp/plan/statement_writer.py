@@ -9,6 +9,7 @@ from hlotool.interp.arrays.dtypes import NUMPY_TYPES
 from hlotool.interp.engine.binding import Binding
 from hlotool.interp.plan.dynamic_slices import write_dynamic_slice, write_dynamic_update_slice
 from hlotool.interp.plan.forms import Form, form_of, reduction_of
+from hlotool.interp.plan.native.integer_products import native_product
 from hlotool.interp.plan.operations import Leaves, Operation, Variable, long_dimensions, view_index
 from hlotool.interp.plan.products import write_product
 from hlotool.interp.plan.scalars import scalar_expression
@@ -150,7 +151,8 @@ def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: 
             keywords.append("can_alias=can")
         else:
             keywords.append("can_alias=False")
-    call = f"{writer.bind(binding.function)}({', '.join([*arguments, *keywords])})"
+    function = native_product(operation, binding.function) if x.opcode == "dot" else binding.function
+    call = f"{writer.bind(function)}({', '.join([*arguments, *keywords])})"
     if binding.suspends:
         call = writer.finish(f"run.drive({call})")
     is_pair = x.opcode == "reduce" and len(arguments) == 4 and operation.is_removable

@@ -14,9 +14,9 @@ import numpy as np
 from hlotool.interp.plan.native.machine_numbers import DATA_OFFSET, ArrayOf, Untranslatable
 from hlotool.interp.plan.native.translator import translate
 
-__all__ = ["NativeSource", "Step", "compile_blocks", "compile_native", "is_installed", "seconds_to_load"]
+__all__ = ["NativeSource", "Step", "compile_blocks", "compile_native", "compile_text", "is_installed", "seconds_to_load"]
 
-_SECONDS_TO_LOAD = 0.045
+_SECONDS_TO_LOAD = 0.03
 Step = Callable[..., tuple[Any, ...]]
 
 
@@ -74,18 +74,30 @@ def _compile(source: NativeSource, arguments: Sequence[Any], *, is_parallel: boo
         translation = translate(source.text, source.namespace, arguments, is_parallel=is_parallel)
     except (Untranslatable, RecursionError):
         return None
+    function = compile_text(translation.text, [ctypes.c_void_p, *map(_c_type, arguments)])
+    if function is None:
+        return None
+    # The code contains the addresses of arrays in the namespace.
+    function.kept_alive += (source.namespace,)  # type: ignore[attr-defined]
+    return function, translation.results
+
+
+def compile_text(text: str, types: Sequence[Any], feature: str | None = None) -> Callable[..., None] | None:
+    """Returns the function `loop` of a module in LLVM's language, which has these parameters.
+
+    Returns None if it cannot be compiled, or if the processor does not have the feature.
+    """
     llvm = _llvm()
-    if llvm is None:
+    if llvm is None or (feature is not None and not llvm.get_host_cpu_features().get(feature)):
         return None
     try:
-        engine, address = _machine_code(llvm, translation.text)
+        engine, address = _machine_code(llvm, text)
     except Exception:
         # The errors of LLVM are plain Python exceptions.
         return None
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *map(_c_type, arguments))(address)
-    # The code contains the addresses of arrays in the namespace.
-    function.kept_alive = engine, source.namespace  # type: ignore[attr-defined]
-    return function, translation.results
+    function = ctypes.CFUNCTYPE(None, *types)(address)
+    function.kept_alive = (engine,)  # type: ignore[attr-defined]
+    return function
 
 
 def compile_native(source: NativeSource, arguments: Sequence[Any]) -> Step | None:

@@ -49,8 +49,7 @@ class ClusterWriter:
     variables to the expressions for their blocks. `inputs` maps variables from outside, with the
     axes that they span, to the expressions for their blocks. `iotas` maps iotas from outside, which
     blocks compute themselves, to the axis along which they count. `repeated` contains the inputs
-    that are whole blocks although they do not span all axes. `scratch` maps the names of other
-    arrays that blocks overwrite to their types and sizes.
+    that are whole blocks although they do not span all axes.
     """
 
     blocks_at_once = 1
@@ -70,7 +69,6 @@ class ClusterWriter:
         self.inputs: dict[tuple[Variable, Axes], str] = {}
         self.iotas: dict[tuple[Variable, Axes], int] = {}
         self.repeated: set[tuple[Variable, Axes]] = set()
-        self.scratch: dict[str, tuple[str, int]] = {}
         self.buffers = BlockBuffers(writer, cluster)
 
     # ---- before the loop ------------------------------------------------------------------------
@@ -189,15 +187,13 @@ class ClusterWriter:
         """Writes the buffers, and the loops over blocks within these bounds of the first axis."""
         writer, chunk = self.writer, self.chunk
         size = self.domain[self.axis]
+        partial = [name for name, (_, axes) in self.buffers.kinds.items() if size % chunk and self.axis in axes]
         for name, (dtype, axes) in self.buffers.kinds.items():
             sizes = [self.domain[k] if k in axes else 1 for k in range(self.axis + 1, len(self.domain))]
-            first = chunk if self.axis in axes else 1
-            writer.line(f"{name}w = aligned({writer.bind((first, *sizes))}, {writer.bind(NUMPY_TYPES[dtype], NUMPY_TYPES[dtype].name)})")
-            if size % chunk == 0 or self.axis not in axes:
-                writer.line(f"{name} = {name}w")
-        for name, (dtype, count) in self.scratch.items():
+            shape = writer.bind((chunk if self.axis in axes else 1, *sizes))
+            writer.line(f"{name}{'w' if name in partial else ''} = aligned({shape}, {writer.bind(NUMPY_TYPES[dtype], NUMPY_TYPES[dtype].name)})")
+        for name, (dtype, count) in self.buffers.scratch.items():
             writer.line(f"{name} = aligned(({count},), {writer.bind(np.dtype(dtype), dtype)})")
-        partial = [name for name, (_, axes) in self.buffers.kinds.items() if size % chunk and self.axis in axes]
         ranges = [bounds, *(f"0, {count}" for count in self.domain[1 : self.axis + 1])]
         heads = [f"for i{k} in range({ranges[k]}):" for k in range(self.axis)]
         with writer.blocks([*heads, f"for i in range({ranges[self.axis]}, {chunk}):"]):
@@ -205,12 +201,6 @@ class ClusterWriter:
             for name in partial:
                 writer.line(f"{name} = {name}w[:{size} - i]")
             writer.extend(body)
-
-    def scratch_memory(self, dtype: str, count: int) -> str:
-        """Returns the name of a new array that all blocks overwrite."""
-        name = self.writer.local("m")
-        self.scratch[name] = dtype, count
-        return name
 
     # ---- operations in a block ------------------------------------------------------------------
 

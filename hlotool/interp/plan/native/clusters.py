@@ -193,7 +193,7 @@ class _NativeWriter(ClusterWriter):
             self.buffers.release_if_unread(result)
         source, scratch = function.source()
         arguments = ["0", str(self.chunk) if size % self.chunk == 0 else f"min({self.chunk}, {size} - i)", *function.arguments]
-        arguments += [f"id({self.scratch_memory(dtype, count)})" for dtype, count in scratch.items()]
+        arguments += [f"id({self.buffers.add_scratch(dtype, count)})" for dtype, count in scratch.items()]
         self.writer.line(f"{self.writer.bind(self.native)}.functions[{len(self.native.sources)}]({', '.join(arguments)})")
         self.native.sources.append((source, function.types))
 

@@ -18,7 +18,7 @@ from hlotool.interp.plan.operations import Operation, Variable, long_dimensions
 __all__ = ["can_reduce_rows", "combination", "write_reduce", "write_rows"]
 
 _LANES = 64
-"""The number of elements in which maxima of long rows are computed at the same time."""
+"""The number of elements in which maxima of rows are computed at the same time, a power of two."""
 
 
 def write_reduce(self: NativeStatements, operation: Operation) -> None:
@@ -145,15 +145,11 @@ def write_rows(
     self: NativeStatements, form: Reduction, result: Variable, source: Callable[[str], str], target: Callable[[str], str], count: str, length: int
 ) -> None:
     """Writes the reduction of rows, from the elements `source(index)` to `target(index)`."""
-    line, template = self.writer.line, combination(self, form.monoid, result)
+    template = combination(self, form.monoid, result)
     init, total = self.writer.bind(form.init[()]), self.writer.local("t")
     with self.writer.block(f"for k in range({count}):"):
         if form.monoid.is_sum:
             _write_sum(self, result, source, total, length)
-        elif length < 2 * _LANES:
-            line(f"{total} = {source(f'k * {length}')}")
-            with self.writer.block(f"for j in range(1, {length}):"):
-                self.write_value(total, template, [total, source(f"k * {length} + j")])
         else:
             _write_comparisons(self, result, template, source, total, length)
         self.write_value(target("k"), template, [total, init])
@@ -163,18 +159,20 @@ def _write_comparisons(
     self: NativeStatements, result: Variable, template: NumberTemplate, source: Callable[[str], str], total: str, length: int
 ) -> None:
     """Writes the maximum or minimum of row k: of each lane, then of the lanes in pairs."""
-    lanes = self.allocate(dtype_of(result), _LANES)
-    self.writer.line(f"for i in range({_LANES}): {lanes}[i] = {source(f'k * {length} + i')}")
-    with self.writer.blocks([f"for j in range(1, {length // _LANES}):", f"for i in range({_LANES}):"]):
-        self.write_value(f"{lanes}[i]", template, [f"{lanes}[i]", source(f"k * {length} + j * {_LANES} + i")])
-    whole = length // _LANES * _LANES
-    with self.writer.block(f"for i in range({length - whole}):"):
-        self.write_value(f"{lanes}[i]", template, [f"{lanes}[i]", source(f"k * {length} + {whole} + i")])
-    half = _LANES // 2
-    while half:
-        with self.writer.block(f"for i in range({half}):"):
-            self.write_value(f"{lanes}[i]", template, [f"{lanes}[i]", f"{lanes}[{half} + i]"])
-        half //= 2
+    lanes, width = self.allocate(dtype_of(result), _LANES), min(_LANES, 1 << (length.bit_length() - 1))
+
+    def combine(count: int, operand: str) -> None:
+        with self.writer.block(f"for i in range({count}):"):
+            self.write_value(f"{lanes}[i]", template, [f"{lanes}[i]", operand])
+
+    self.writer.line(f"for i in range({width}): {lanes}[i] = {source(f'k * {length} + i')}")
+    with self.writer.block(f"for j in range(1, {length // width}):"):
+        combine(width, source(f"k * {length} + j * {width} + i"))
+    if length % width:
+        combine(length % width, source(f"k * {length} + {length // width * width} + i"))
+    while width > 1:
+        width //= 2
+        combine(width, f"{lanes}[{width} + i]")
     self.writer.line(f"{total} = {lanes}[0]")
 
 

@@ -87,6 +87,43 @@ def test_products_of_bytes(element_type, dimensions):
         assert disagreement(text, inputs=2) is None
 
 
+UPDATES = """HloModule updates
+combine { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+more { s = (s32[], f32[3000], f32[4]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(90)
+  ROOT c = pred[] compare(i, n), direction=LT }
+body { s = (s32[], f32[3000], f32[4]) parameter(0) i = s32[] get-tuple-element(s), index=0 x = f32[3000] get-tuple-element(s), index=1
+  y = f32[4] get-tuple-element(s), index=2 one = s32[] constant(1) next = s32[] add(i, one)
+  early = f32[4] dynamic-slice(x, next), dynamic_slice_sizes={4} z = f32[4] add(y, early)
+  u = f32[3000] UPDATE late = f32[4] dynamic-slice(u, i), dynamic_slice_sizes={4} w = f32[4] multiply(z, late)
+  ROOT t = (s32[], f32[3000], f32[4]) tuple(next, u, w) }
+ENTRY e { x = f32[3000] parameter(0) y = f32[4] parameter(1) i = s32[] constant(0) s = (s32[], f32[3000], f32[4]) tuple(i, x, y)
+  ROOT r = (s32[], f32[3000], f32[4]) while(s), condition=more, body=body }"""
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "dynamic-update-slice(x, z, i)",
+        "scatter(x, i, z), update_window_dims={0}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=combine",
+    ],
+)
+def test_long_arrays_that_are_updated_in_place(update):
+    """Checks loops that read parts of an array before and after they update it."""
+    with compiled_loops(with_llvm=True) as sources:
+        assert disagreement(UPDATES.replace("UPDATE", update), inputs=3) is None
+    assert sources, "nothing was compiled"
+
+
+@pytest.mark.parametrize("read", ["slice(x), slice={[7:11]}", "dynamic-slice(x, i), dynamic_slice_sizes={4}"])
+def test_arrays_that_are_read_after_an_update(read):
+    """Checks that an array is copied if it is read after its update, or shares its memory."""
+    text = UPDATES.replace("3000", "30").replace("90", "9").replace("UPDATE", "dynamic-update-slice(x, z, i)")
+    text = text.replace("late = f32[4] dynamic-slice(u, i), dynamic_slice_sizes={4}", f"late = f32[4] {read}")
+    with compiled_loops(with_llvm=True) as sources:
+        assert disagreement(text, inputs=3) is None
+    assert sources, "nothing was compiled"
+
+
 PRODUCTS = """ENTRY e { x = f64[2,4] parameter(0) y = f64[4] parameter(1) VIEW
   ROOT r = f64[2,4] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
 

@@ -195,8 +195,7 @@ class ClusterWriter:
         for name, (dtype, count) in self.buffers.scratch.items():
             writer.line(f"{name} = aligned(({count},), {writer.bind(np.dtype(dtype), dtype)})")
         ranges = [bounds, *(f"0, {count}" for count in self.domain[1 : self.axis + 1])]
-        heads = [f"for i{k} in range({ranges[k]}):" for k in range(self.axis)]
-        with writer.blocks([*heads, f"for i in range({ranges[self.axis]}, {chunk}):"]):
+        with writer.blocks([*(f"for i{k} in range({ranges[k]}):" for k in range(self.axis)), f"for i in range({ranges[self.axis]}, {chunk}):"]):
             writer.line(f"j = i + {chunk}")
             for name in partial:
                 writer.line(f"{name} = {name}w[:{size} - i]")

@@ -22,8 +22,8 @@ from hlotool.interp.plan.writer import Writer
 
 __all__ = ["write_cluster"]
 
-_SECONDS, _SECONDS_PER_OPERATION = 0.015, 0.0001
-"""Terms of the measured time for compiling a cluster, per function and per operation."""
+_SECONDS, _SECONDS_PER_OPERATION = 0.006, 0.0001
+"""Terms of the measured time for compiling a cluster, per stage and per operation."""
 _MIN_OPERATIONS = 2
 """The number of operations of a function that is worth compiling."""
 _TILE_PARTS = 16
@@ -84,7 +84,7 @@ def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable], dying
         ClusterWriter(writer, cluster, needed, dying, threads).write()
         return
     native = _NativeCluster()
-    native.seconds_to_compile = sum(_SECONDS + _SECONDS_PER_OPERATION * count for count in counts)
+    native.seconds_to_compile = _SECONDS * sum(len(part) for part in parts) + _SECONDS_PER_OPERATION * sum(counts)
     with writer.block(f"if {writer.bind(native)}.is_ready():"):
         _NativeWriter(writer, cluster, needed, dying, threads, native, parts).write()
     with writer.block("else:"):

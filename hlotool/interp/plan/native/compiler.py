@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -59,7 +60,7 @@ def _machine_code(llvm: Any, text: str) -> tuple[Any, int]:
     machine = llvm.Target.from_default_triple().create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True)
     module = llvm.parse_assembly(text)
     module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = options.slp_vectorization = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
@@ -109,11 +110,12 @@ def compile_native(source: NativeSource, arguments: Sequence[Any]) -> Step | Non
     if compiled is None:
         return None
     function, kinds = compiled
+    layout = "=" + "".join(_RESULTS[kind] for kind in kinds)
 
     def step(*arguments: Any) -> tuple[Any, ...]:
-        out = np.zeros(len(kinds), np.int64)
-        function(out.ctypes.data, *map(_c_argument, arguments))
-        return tuple([out[k : k + 1].view(_RESULTS[kind])[0].item() for k, kind in enumerate(kinds)])
+        out = ctypes.create_string_buffer(8 * len(kinds))
+        function(out, *map(_c_argument, arguments))
+        return struct.unpack(layout, out)
 
     return step
 
@@ -131,7 +133,8 @@ def compile_blocks(source: NativeSource, arguments: Sequence[Any]) -> Callable[.
     return None if compiled is None else compiled[0]
 
 
-_RESULTS: dict[str, Any] = {"i1": np.int64, "i64": np.int64, "float": np.float32, "double": np.float64}
+_RESULTS = {"i1": "q", "i64": "q", "float": "f4x", "double": "d"}
+"""The formats of results, which have 8 bytes each, in the notation of `struct`."""
 
 
 def _c_type(argument: Any) -> Any:

@@ -17,8 +17,11 @@ from hlotool.interp.plan.operations import Operation, Variable, long_dimensions
 
 __all__ = ["can_reduce_rows", "combination", "write_reduce", "write_rows"]
 
-_LANES = 64
-"""The number of elements in which maxima of rows are computed at the same time, a power of two."""
+_LANES, _FEW_LANES = 64, 8
+"""The numbers of lanes of a row whose maxima are computed at the same time, and one by one.
+
+Both are powers of two.
+"""
 
 
 def write_reduce(self: NativeStatements, operation: Operation) -> None:
@@ -170,10 +173,12 @@ def _write_comparisons(
         combine(width, source(f"k * {length} + j * {width} + i"))
     if length % width:
         combine(length % width, source(f"k * {length} + {length // width * width} + i"))
-    while width > 1:
+    while width > _FEW_LANES:
         width //= 2
         combine(width, f"{lanes}[{width} + i]")
     self.writer.line(f"{total} = {lanes}[0]")
+    with self.writer.block(f"for j in range(1, {width}):"):
+        self.write_value(total, template, [total, f"{lanes}[j]"])
 
 
 def _write_sum(self: NativeStatements, result: Variable, source: Callable[[str], str], total: str, length: int) -> None:

@@ -163,7 +163,9 @@ class _Translator(NumberWriter):
         if not self._group or not name.startswith("i"):
             return ""
         number = len(self._metadata) + 1
-        self._metadata += [f"!{number} = distinct !{{!{number}, !{number + 1}}}", f'!{number + 1} = !{{!"llvm.loop.parallel_accesses", !0}}']
+        # Vectors are enough; unrolling takes LLVM several times as long.
+        self._metadata.append(f"!{number} = distinct !{{!{number}, !{number + 1}, !{number + 2}}}")
+        self._metadata += [f'!{number + 1} = !{{!"llvm.loop.parallel_accesses", !0}}', f'!{number + 2} = !{{!"llvm.loop.unroll.disable"}}']
         return f", !llvm.loop !{number}"
 
     def _write_while(self, body: Sequence[ast.stmt]) -> None:

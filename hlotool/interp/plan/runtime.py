@@ -108,10 +108,8 @@ def require_dtype(array: Any, dtype: np.dtype[Any], dimensions: tuple[int, ...])
 
 def aligned(dimensions: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Returns a new array that begins at the start of a cache line."""
-    size = prod(dimensions) * dtype.itemsize
-    memory = np.empty(size + _LINE, np.uint8)
-    first = -memory.ctypes.data % _LINE
-    return memory[first : first + size].view(dtype).reshape(dimensions)
+    memory = np.empty(prod(dimensions) * dtype.itemsize + _LINE, np.uint8)
+    return np.ndarray(dimensions, dtype, memory, -memory.ctypes.data % _LINE)
 
 
 _LINE = 64

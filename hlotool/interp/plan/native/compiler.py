@@ -75,7 +75,7 @@ def _compile(source: NativeSource, arguments: Sequence[Any], *, is_parallel: boo
         translation = translate(source.text, source.namespace, arguments, is_parallel=is_parallel)
     except (Untranslatable, RecursionError):
         return None
-    function = compile_text(translation.text, [ctypes.c_void_p, *map(_c_type, arguments)])
+    function = compile_text(translation.text, [np.zeros(0), *arguments])
     if function is None:
         return None
     # The code contains the addresses of arrays in the namespace.
@@ -83,8 +83,8 @@ def _compile(source: NativeSource, arguments: Sequence[Any], *, is_parallel: boo
     return function, translation.results
 
 
-def compile_text(text: str, types: Sequence[Any], feature: str | None = None) -> Callable[..., None] | None:
-    """Returns the function `loop` of a module in LLVM's language, which has these parameters.
+def compile_text(text: str, arguments: Sequence[Any], feature: str | None = None) -> Callable[..., None] | None:
+    """Returns the function `loop` of a module in LLVM's language, for arguments of these types.
 
     Returns None if it cannot be compiled, or if the processor does not have the feature.
     """
@@ -96,7 +96,7 @@ def compile_text(text: str, types: Sequence[Any], feature: str | None = None) ->
     except Exception:
         # The errors of LLVM are plain Python exceptions.
         return None
-    function = ctypes.CFUNCTYPE(None, *types)(address)
+    function = ctypes.CFUNCTYPE(None, *map(_c_type, arguments))(address)
     function.kept_alive = (engine,)  # type: ignore[attr-defined]
     return function
 

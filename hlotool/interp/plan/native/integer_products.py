@@ -6,7 +6,6 @@ at the same time, and add the products of four adjacent bytes in the same instru
 
 from __future__ import annotations
 
-import ctypes
 import time
 from collections.abc import Callable
 from math import prod
@@ -50,8 +49,7 @@ class _Product:
 
     def __call__(self, lhs: Array, rhs: Array, **keywords: object) -> Array:
         if self._function is None and self._is_possible and self._seconds > _SECONDS + seconds_to_load():
-            types = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 3
-            self._function = compile_text(_text(128 if lhs.dtype == np.int8 else 0), types, "avx512vnni")
+            self._function = compile_text(_text(128 if lhs.dtype == np.int8 else 0), [lhs, rhs, lhs, 0, 0, 0], "avx512vnni")
             self._is_possible = self._function is not None
         if self._function is None:
             start = time.monotonic()

@@ -79,11 +79,12 @@ def test_long_rows_in_clusters(element_type, opcode, init, length):
 
 @pytest.mark.parametrize("element_type", ["s8", "u8"])
 @pytest.mark.parametrize("dimensions", ["lhs_contracting_dims={1}, rhs_contracting_dims={0}", "lhs_contracting_dims={0}, rhs_contracting_dims={1}"])
-def test_products_of_bytes(element_type, dimensions):
+@pytest.mark.parametrize("variant", integer_products._VARIANTS, ids=lambda variant: variant.feature)
+def test_products_of_bytes(variant, element_type, dimensions):
     """Checks products in machine code, on processors that multiply bytes."""
     left, right = ("202,131", "131,193") if "lhs_contracting_dims={1}" in dimensions else ("131,202", "193,131")
     text = f"ENTRY e {{ x = {element_type}[{left}] parameter(0) y = s8[{right}] parameter(1) ROOT r = s32[202,193] dot(x, y), {dimensions} }}"
-    with patch.object(integer_products, "_SECONDS", float("-inf")):
+    with patch.multiple(integer_products, _SECONDS=float("-inf"), _VARIANTS=(variant,)):
         assert disagreement(text, inputs=2) is None
 
 

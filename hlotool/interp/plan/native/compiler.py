@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -83,6 +84,12 @@ def _compile(source: NativeSource, arguments: Sequence[Any], *, is_parallel: boo
     return function, translation.results
 
 
+def _may_use_tiles() -> bool:
+    """Returns whether Linux lets the process use the processor's tile registers."""
+    request, permission, tile_data = 158, 0x1023, 18
+    return sys.platform == "linux" and not ctypes.CDLL(None).syscall(request, permission, tile_data)
+
+
 def compile_text(text: str, arguments: Sequence[Any], feature: str | None = None) -> Callable[..., None] | None:
     """Returns the function `loop` of a module in LLVM's language, for arguments of these types.
 
@@ -90,6 +97,8 @@ def compile_text(text: str, arguments: Sequence[Any], feature: str | None = None
     """
     llvm = _llvm()
     if llvm is None or (feature is not None and not llvm.get_host_cpu_features().get(feature)):
+        return None
+    if feature is not None and feature.startswith("amx") and not _may_use_tiles():
         return None
     try:
         engine, address = _machine_code(llvm, text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from hlotool.interp.kernels.contraction import MatrixForm
 from hlotool.interp.plan.native.compiler import compile_text, is_installed, seconds_to_load
 from hlotool.interp.plan.operations import Operation
 from hlotool.interp.plan.products import matrix_form_of
+from hlotool.interp.plan.runtime import aligned
 
 __all__ = ["native_product"]
 
@@ -26,6 +28,19 @@ _SECONDS = 0.025
 """The measured time for compiling the function."""
 _LANES, _ROWS, _VECTORS = 16, 8, 2
 """The sums that are in registers at a time are those of 8 rows and of 2 vectors of 16 columns."""
+
+
+class _Variant(NamedTuple):
+    """A way to compute products, for processors with a certain feature.
+
+    Matrices are padded to multiples of `rows` and `quads`. `excess` is added to signed numbers.
+    """
+
+    feature: str
+    rows: int
+    quads: int
+    excess: int
+    write: Callable[[bool], str]
 
 
 def native_product(operation: Operation, kernel: Callable[..., Array]) -> Callable[..., Array]:
@@ -44,43 +59,59 @@ class _Product:
         self._form = form
         self._kernel = kernel
         self._seconds = 0.0
-        self._is_possible = True
+        self._variants = iter(_VARIANTS)
+        self._variant = _VARIANTS[0]
         self._function: Callable[..., None] | None = None
 
     def __call__(self, lhs: Array, rhs: Array, **keywords: object) -> Array:
-        if self._function is None and self._is_possible and self._seconds > _SECONDS + seconds_to_load():
-            self._function = compile_text(_text(128 if lhs.dtype == np.int8 else 0), [lhs, rhs, lhs, 0, 0, 0], "avx512vnni")
-            self._is_possible = self._function is not None
+        if self._function is None and self._seconds > _SECONDS + seconds_to_load():
+            # If no variant is possible, there is nothing left to try in later calls.
+            for variant in self._variants:
+                self._function = compile_text(variant.write(lhs.dtype == np.int8), [lhs, rhs, lhs, 0, 0, 0], variant.feature)
+                if self._function is not None:
+                    self._variant = variant
+                    break
         if self._function is None:
             start = time.monotonic()
             result = self._kernel(lhs, rhs, **keywords)
             self._seconds += time.monotonic() - start
             return result
-        form, width = self._form, _LANES * _VECTORS
+        form, variant, width = self._form, self._variant, _LANES * _VECTORS
         (rows, count), columns = form.lhs_sizes, form.rhs_sizes[-1]
-        blocks, quads, panels = -(-rows // _ROWS), -(-count // 4), -(-columns // width)
-        left = np.zeros((blocks * _ROWS, 4 * quads), np.uint8)
-        left[:rows, :count] = lhs.transpose(form.lhs_order).reshape(form.lhs_sizes).view(np.uint8)
-        if lhs.dtype == np.int8:
-            left ^= np.uint8(128)
-        right = np.zeros((4 * quads, panels * width), np.uint8)
-        right[:count, :columns] = rhs.transpose(form.rhs_order).reshape(form.rhs_sizes).view(np.uint8)
+        blocks, panels, quads = -(-rows // variant.rows), -(-columns // width), -(-count // (4 * variant.quads)) * variant.quads
+        left = _padded(lhs.transpose(form.lhs_order).reshape(form.lhs_sizes).view(np.uint8), (blocks * variant.rows, 4 * quads))
+        if variant.excess and lhs.dtype == np.int8:
+            left ^= np.uint8(variant.excess)
+        right = rhs.transpose(form.rhs_order).reshape(form.rhs_sizes).view(np.uint8)
+        if right.shape != (4 * quads, panels * width):
+            right = _padded(right, (4 * quads, panels * width))
         for dtype in ("<u2", "<u4"):
             # Combine the bytes of two rows, then those of four.
             upper = right[1::2].astype(dtype)
             upper <<= upper.dtype.type(8 * right.itemsize)
             right = np.bitwise_or(upper, right[::2], out=upper)
-        right = np.ascontiguousarray(right.reshape(quads, panels, width).transpose(1, 0, 2))
-        sums = np.empty((blocks * _ROWS, panels * width), NUMPY_TYPES["s32"])
-        self._function(left.ctypes.data, right.ctypes.data, sums.ctypes.data, blocks, quads, panels)
+        packed = aligned((panels, quads, width), right.dtype)
+        packed[...] = right.reshape(quads, panels, width).transpose(1, 0, 2)
+        sums = np.empty((blocks * variant.rows, panels * width), NUMPY_TYPES["s32"])
+        self._function(left.ctypes.data, packed.ctypes.data, sums.ctypes.data, blocks, quads, panels)
         return sums if sums.shape == form.sizes else sums[:rows, :columns].reshape(form.sizes)
 
 
-def _text(excess: int) -> str:
+def _padded(matrix: Array, sizes: tuple[int, int]) -> Array:
+    """Returns a copy of a matrix of bytes, with zeros at the end of rows and columns."""
+    padded = aligned(sizes, np.dtype(np.uint8))
+    rows, columns = matrix.shape
+    padded[rows:], padded[:, columns:] = 0, 0
+    padded[:rows, :columns] = matrix
+    return padded
+
+
+def _write_with_vectors(is_signed: bool) -> str:
     """Returns the function in LLVM's language.
 
     Each lane is a quad: four bytes of a row on the left, or of a column on the right. The bytes on
-    the left are too large by `excess`, so this multiple of each column's sum is subtracted.
+    the left are too large by 128 if they are signed, so this multiple of each column's sum is
+    subtracted.
     """
     lanes, width = _LANES, _LANES * _VECTORS
     sums = [(f"{r}.{v}", r, v) for r in range(_ROWS) for v in range(_VECTORS)]
@@ -89,7 +120,7 @@ def _text(excess: int) -> str:
     multiply = f"{kind} @llvm.x86.avx512.vpdpbusd.{32 * lanes}"
     lines = [f"declare {multiply}({kind}, {kind}, {kind})"]
     lines += ["define void @loop(ptr %left, ptr %right, ptr %result, i64 %blocks, i64 %quads, i64 %panels) {"]
-    lines += ["entry:", f"%columns = mul i64 %panels, {width}", f"%o = insertelement {kind} poison, i32 {0x01010101 * excess}, i64 0"]
+    lines += ["entry:", f"%columns = mul i64 %panels, {width}", f"%o = insertelement {kind} poison, i32 {0x80808080 if is_signed else 0}, i64 0"]
     lines += [f"%excess = shufflevector {kind} %o, {kind} poison, {kind} zeroinitializer", "br label %panel"]
     lines += ["panel:", "%j = phi i64 [0, %entry], [%jn, %stored]", f"%j1 = mul i64 %j, {width}", "%j2 = mul i64 %j1, %quads", "br label %block"]
     lines += ["block:", "%i = phi i64 [0, %panel], [%in, %store]", f"%i0 = mul i64 %i, {_ROWS}", "br label %quad"]
@@ -116,3 +147,42 @@ def _text(excess: int) -> str:
     lines += ["%in = add i64 %i, 1", "%id = icmp eq i64 %in, %blocks", "br i1 %id, label %stored, label %block"]
     lines += ["stored:", "%jn = add i64 %j, 1", "%jd = icmp eq i64 %jn, %panels", "br i1 %jd, label %end, label %panel", "end:", "ret void", "}"]
     return "\n".join(lines)
+
+
+def _write_with_tiles(is_signed: bool) -> str:
+    """Returns the function for processors with registers for tiles of 16 rows of 16 quads.
+
+    The sums of two times two tiles are in registers at a time.
+    """
+    instruction = "tdpbssd" if is_signed else "tdpbusd"
+    pairs = [(r, v) for r in range(2) for v in range(2)]
+    declared = ["ldtilecfg(ptr)", "tilerelease()", "tilezero(i8)", f"{instruction}(i8, i8, i8)"]
+    declared += [f"{name}(i8, ptr, i64)" for name in ("tileloadd64", "tilestored64")]
+    # The type of the configuration, and for each of 8 tiles the bytes per row, and the rows.
+    config = [1, *[0] * 15, *[64, 0] * 8, *[0] * 16, *[16] * 8, *[0] * 8]
+    lines = [f"declare void @llvm.x86.{name}" for name in declared]
+    lines += [f"@config = private constant [64 x i8] [{', '.join(f'i8 {byte}' for byte in config)}], align 64"]
+    lines += ["define void @loop(ptr %left, ptr %right, ptr %result, i64 %blocks, i64 %quads, i64 %panels) {"]
+    lines += ["entry:", "call void @llvm.x86.ldtilecfg(ptr @config)", "%row = mul i64 %quads, 4", "%line = mul i64 %panels, 128"]
+    lines += ["%tall = mul i64 %row, 16", "%far = mul i64 %line, 16", "%deep = mul i64 %quads, 128", "br label %panel"]
+    lines += ["panel:", "%j = phi i64 [0, %entry], [%jn, %stored]", "%j1 = mul i64 %j, %deep", "%b = getelementptr i8, ptr %right, i64 %j1"]
+    lines += ["%j2 = mul i64 %j, 128", "%c = getelementptr i8, ptr %result, i64 %j2", "br label %block"]
+    lines += ["block:", "%i = phi i64 [0, %panel], [%in, %store]", "%i1 = mul i64 %i, 2", "%i2 = mul i64 %i1, %tall"]
+    lines += ["%a = getelementptr i8, ptr %left, i64 %i2", *(f"call void @llvm.x86.tilezero(i8 {k})" for k in range(4)), "br label %quad"]
+    lines += ["quad:", "%k = phi i64 [0, %block], [%kn, %quad]", "%k1 = mul i64 %k, 4", "%k2 = mul i64 %k, 128"]
+    lines += ["%a0 = getelementptr i8, ptr %a, i64 %k1", "%a1 = getelementptr i8, ptr %a0, i64 %tall"]
+    lines += ["%b0 = getelementptr i8, ptr %b, i64 %k2", "%b1 = getelementptr i8, ptr %b0, i64 64"]
+    for k, (address, stride) in enumerate((("%a0", "%row"), ("%a1", "%row"), ("%b0", "128"), ("%b1", "128")), 4):
+        lines += [f"call void @llvm.x86.tileloadd64(i8 {k}, ptr {address}, i64 {stride})"]
+    lines += [f"call void @llvm.x86.{instruction}(i8 {2 * r + v}, i8 {4 + r}, i8 {6 + v})" for r, v in pairs]
+    lines += ["%kn = add i64 %k, 16", "%kd = icmp eq i64 %kn, %quads", "br i1 %kd, label %store, label %quad", "store:"]
+    lines += ["%i3 = mul i64 %i1, %far", "%c0 = getelementptr i8, ptr %c, i64 %i3", "%c2 = getelementptr i8, ptr %c0, i64 %far"]
+    lines += ["%c1 = getelementptr i8, ptr %c0, i64 64", "%c3 = getelementptr i8, ptr %c2, i64 64"]
+    lines += [f"call void @llvm.x86.tilestored64(i8 {k}, ptr %c{k}, i64 %line)" for k in range(4)]
+    lines += ["%in = add i64 %i, 1", "%id = icmp eq i64 %in, %blocks", "br i1 %id, label %stored, label %block"]
+    lines += ["stored:", "%jn = add i64 %j, 1", "%jd = icmp eq i64 %jn, %panels", "br i1 %jd, label %end, label %panel"]
+    lines += ["end:", "call void @llvm.x86.tilerelease()", "ret void", "}"]
+    return "\n".join(lines)
+
+
+_VARIANTS = (_Variant("amx-int8", 32, 16, 0, _write_with_tiles), _Variant("avx512vnni", _ROWS, 1, 128, _write_with_vectors))

@@ -44,8 +44,8 @@ def translate(source: str, namespace: Mapping[str, Any], arguments: Sequence[Any
     """Translates a function for arguments of these types.
 
     Its first parameter is the address of the results. If `is_parallel` is true, the iterations of
-    loops over variables whose names begin with "i" do not depend on each other. Raises Untranslatable if the source contains anything
-    unsupported.
+    loops over variables whose names begin with "i" do not depend on each other. Raises
+    Untranslatable if the source contains anything unsupported.
     """
     (function,) = ast.parse(source).body
     if not isinstance(function, ast.FunctionDef):

@@ -15,7 +15,7 @@ from executors import disagreement, small_blocks
 from looped import compiled_clusters, compiled_loops, looped
 
 import hlotool
-from hlotool.interp.plan.native import loops
+from hlotool.interp.plan.native import integer_products, loops
 
 CASES = Path(__file__).with_name("small_loops.hlo")
 FILES = sorted((CASES.parent.parent / "ops").glob("*.hlo"))
@@ -55,6 +55,73 @@ def test_small_arrays(with_llvm):
     (module,) = modules(CASES)
     with compiled_loops(with_llvm=with_llvm) as sources:
         assert disagreement(str(module), inputs=4) is None
+    assert sources, "nothing was compiled"
+
+
+ROWS = """HloModule rows
+combine { a = TYPE[] parameter(0) b = TYPE[] parameter(1) ROOT c = TYPE[] OPCODE(a, b) }
+ENTRY e { x = TYPE[1001,LENGTH] parameter(0) y = TYPE[1001,LENGTH] cosine(x) init = TYPE[] constant(INIT)
+  r = TYPE[1001] reduce(y, init), dimensions={1}, to_apply=combine w = TYPE[1001,LENGTH] broadcast(r), dimensions={0}
+  d = TYPE[1001,LENGTH] subtract(y, w) s = TYPE[1001] reduce(d, init), dimensions={1}, to_apply=combine
+  ROOT t = (TYPE[1001,LENGTH], TYPE[1001]) tuple(d, s) }"""
+
+
+@pytest.mark.parametrize("length", [17, 100, 200, 1000, 2048])
+@pytest.mark.parametrize(("opcode", "init"), [("add", "0"), ("maximum", "-inf"), ("minimum", "inf")])
+@pytest.mark.parametrize("element_type", ["f32", "f64"])
+def test_long_rows_in_clusters(element_type, opcode, init, length):
+    """Checks reductions in tiles: sums have the order of NumPy's partial sums."""
+    text = ROWS.replace("TYPE", element_type).replace("LENGTH", str(length)).replace("OPCODE", opcode).replace("INIT", init)
+    with compiled_clusters() as sources:
+        assert disagreement(text, inputs=1) is None
+    assert any("for tile" in source.text and "for j" in source.text for source in sources), "no row was reduced in machine code"
+
+
+@pytest.mark.parametrize("element_type", ["s8", "u8"])
+@pytest.mark.parametrize("dimensions", ["lhs_contracting_dims={1}, rhs_contracting_dims={0}", "lhs_contracting_dims={0}, rhs_contracting_dims={1}"])
+@pytest.mark.parametrize("variant", integer_products._VARIANTS, ids=lambda variant: variant.feature)
+def test_products_of_bytes(variant, element_type, dimensions):
+    """Checks products in machine code, on processors that multiply bytes."""
+    left, right = ("202,131", "131,193") if "lhs_contracting_dims={1}" in dimensions else ("131,202", "193,131")
+    text = f"ENTRY e {{ x = {element_type}[{left}] parameter(0) y = s8[{right}] parameter(1) ROOT r = s32[202,193] dot(x, y), {dimensions} }}"
+    with patch.multiple(integer_products, _SECONDS=float("-inf"), _VARIANTS=(variant,)):
+        assert disagreement(text, inputs=2) is None
+
+
+UPDATES = """HloModule updates
+combine { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+more { s = (s32[], f32[3000], f32[4]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(90)
+  ROOT c = pred[] compare(i, n), direction=LT }
+body { s = (s32[], f32[3000], f32[4]) parameter(0) i = s32[] get-tuple-element(s), index=0 x = f32[3000] get-tuple-element(s), index=1
+  y = f32[4] get-tuple-element(s), index=2 one = s32[] constant(1) next = s32[] add(i, one)
+  early = f32[4] dynamic-slice(x, next), dynamic_slice_sizes={4} z = f32[4] add(y, early)
+  u = f32[3000] UPDATE late = f32[4] dynamic-slice(u, i), dynamic_slice_sizes={4} w = f32[4] multiply(z, late)
+  ROOT t = (s32[], f32[3000], f32[4]) tuple(next, u, w) }
+ENTRY e { x = f32[3000] parameter(0) y = f32[4] parameter(1) i = s32[] constant(0) s = (s32[], f32[3000], f32[4]) tuple(i, x, y)
+  ROOT r = (s32[], f32[3000], f32[4]) while(s), condition=more, body=body }"""
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "dynamic-update-slice(x, z, i)",
+        "scatter(x, i, z), update_window_dims={0}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=combine",
+    ],
+)
+def test_long_arrays_that_are_updated_in_place(update):
+    """Checks loops that read parts of an array before and after they update it."""
+    with compiled_loops(with_llvm=True) as sources:
+        assert disagreement(UPDATES.replace("UPDATE", update), inputs=3) is None
+    assert sources, "nothing was compiled"
+
+
+@pytest.mark.parametrize("read", ["slice(x), slice={[7:11]}", "dynamic-slice(x, i), dynamic_slice_sizes={4}"])
+def test_arrays_that_are_read_after_an_update(read):
+    """Checks that an array is copied if it is read after its update, or shares its memory."""
+    text = UPDATES.replace("3000", "30").replace("90", "9").replace("UPDATE", "dynamic-update-slice(x, z, i)")
+    text = text.replace("late = f32[4] dynamic-slice(u, i), dynamic_slice_sizes={4}", f"late = f32[4] {read}")
+    with compiled_loops(with_llvm=True) as sources:
+        assert disagreement(text, inputs=3) is None
     assert sources, "nothing was compiled"
 
 

@@ -89,6 +89,11 @@ class ArgReducer(Record):
         better = np.greater if self.is_maximum else np.less
         return bool(better(winners[self.value], inits[self.value]).all())
 
+    def reduce(self, pair: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> tuple[Array, ...] | None:
+        """Returns the winning pairs along the axes, or None if `inits` might win or are needed."""
+        winners = self.winners(pair, inits, axes)
+        return winners if winners is not None and self.wins_over(inits, winners) else None
+
     def _is_settled(self, rows: Array, values: Array) -> bool:
         """Returns whether the first of equal values wins, and no NaN affects the result."""
         if not self.keeps_nans and np.isnan(values).any():
@@ -110,9 +115,11 @@ def _merge_axes(x: Array, axes: tuple[int, ...]) -> Array:
 
 def _take_along(stack: Array, positions: Array) -> Array:
     """Returns the elements of `stack` at the given positions along the middle dimension."""
-    if all(stride == 0 for stride in (stack.strides[0], stack.strides[2])):
-        return np.asarray(stack[0, :, 0][positions])
-    return np.take_along_axis(stack, np.expand_dims(positions, 1), 1).squeeze(1)
+    # Elements that repeat along a dimension are read at its start.
+    rows, _, columns = (1 if stride == 0 else size for size, stride in zip(stack.shape, stack.strides, strict=True))
+    if rows == columns == 1:
+        return np.asarray(stack[0, :, 0].take(positions))
+    return np.asarray(stack[np.arange(rows)[:, None], positions, np.arange(columns)])
 
 
 def _ascends(indices: Array) -> bool:

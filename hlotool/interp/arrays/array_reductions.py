@@ -14,7 +14,7 @@ import numpy as np
 
 from hlotool.interp.arrays.dtypes import Array
 
-__all__ = ["BLOCK", "SHORT_ROW", "SHORT_ROW_TO_TRANSPOSE", "reduce_along", "reduce_long_rows"]
+__all__ = ["BLOCK", "MAX_SUM_LENGTH", "SHORT_ROW", "SHORT_ROW_TO_TRANSPOSE", "reduce_along", "reduce_long_rows"]
 
 BLOCK = 1 << 16
 """The number of elements in a block: with four-byte elements, a quarter of a common L2 cache."""
@@ -29,7 +29,7 @@ Sums do not need the transposition, since NumPy is fast at adding rows of 16 or 
 """
 _PARTIAL = 64
 """The number of rows that are added one after the other to form a partial sum."""
-_MAX_SUM_LENGTH = 1024
+MAX_SUM_LENGTH = 1024
 """The maximum length of a sum that is left to `einsum`.
 
 `einsum` uses at least 4 partial sums, so that errors stay below those of 256 additions.
@@ -107,11 +107,11 @@ def reduce_long_rows(ufunc: Any, rows: Array) -> Array:
     """
     length = rows.shape[-1]
     is_sum = ufunc is np.add and rows.dtype.char in "fd" and rows.strides[-1] == rows.itemsize
-    if not is_sum or (length > _MAX_SUM_LENGTH and length % _MAX_SUM_LENGTH):
+    if not is_sum or (length > MAX_SUM_LENGTH and length % MAX_SUM_LENGTH):
         return np.asarray(ufunc.reduce(rows, -1, rows.dtype))
-    if length <= _MAX_SUM_LENGTH:
+    if length <= MAX_SUM_LENGTH:
         return np.asarray(np.einsum("...i->...", rows))
-    parts = np.einsum("...i->...", rows.reshape(*rows.shape[:-1], -1, _MAX_SUM_LENGTH))
+    parts = np.einsum("...i->...", rows.reshape(*rows.shape[:-1], -1, MAX_SUM_LENGTH))
     return np.asarray(np.add.reduce(parts, -1, rows.dtype))
 
 

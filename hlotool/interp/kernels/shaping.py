@@ -24,8 +24,6 @@ __all__: list[str] = []
 def broadcast(operand: Array, *, dimensions: Dims, result: Shape) -> Array:
     """Moves the operand's dimensions to those in `dimensions`, in any order."""
     if not operand.ndim:
-        # Ten times faster than `np.broadcast_to`; loops over small arrays are full of broadcast
-        # constants.
         return np.ndarray(result.dimensions, operand.dtype, operand, 0, (0,) * result.rank)
     sizes, wanted = [1] * result.rank, list(result.dimensions)
     dynamic = result.dynamic or (False,) * result.rank
@@ -37,7 +35,11 @@ def broadcast(operand: Array, *, dimensions: Dims, result: Shape) -> Array:
         # Use the operand's size, which is the actual size if the dimension is dynamic.
         sizes[dimension] = wanted[dimension] = size
     ascending = sorted(range(len(dimensions)), key=dimensions.__getitem__)
-    return np.broadcast_to(operand.transpose(ascending).reshape(sizes), wanted)
+    view = operand.transpose(ascending).reshape(sizes)
+    if not view.flags.c_contiguous:
+        return np.broadcast_to(view, wanted)
+    # Ten times faster than `np.broadcast_to`; loops over small arrays are full of broadcasts.
+    return np.ndarray(wanted, view.dtype, view, 0, tuple([0 if size == 1 else stride for size, stride in zip(sizes, view.strides, strict=True)]))
 
 
 @kernel("reshape", batch=unchanged)

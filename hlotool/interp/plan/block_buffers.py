@@ -17,11 +17,13 @@ class BlockBuffers:
     """The assignment of a cluster's variables to buffers.
 
     `kinds` maps the names of buffers to their kinds. A buffer is free again as soon as all
-    operations that read its variable have been written.
+    operations that read its variable have been written. `scratch` maps the names of other arrays
+    that all blocks overwrite to their types and sizes.
     """
 
     def __init__(self, writer: Writer, cluster: Cluster) -> None:
         self.kinds: dict[str, Kind] = {}
+        self.scratch: dict[str, tuple[str, int]] = {}
         self._writer = writer
         self._free: dict[Kind, list[str]] = {}
         self._held: dict[Variable, list[str]] = {}
@@ -49,6 +51,11 @@ class BlockBuffers:
             return free.pop()
         name = self._writer.local("t")
         self.kinds[name] = element_type, axes
+        return name
+
+    def add_scratch(self, dtype: str, count: int) -> str:
+        name = self._writer.local("m")
+        self.scratch[name] = dtype, count
         return name
 
     def put_back(self, name: str) -> None:

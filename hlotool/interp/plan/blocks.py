@@ -52,6 +52,8 @@ class ClusterWriter:
     that are whole blocks although they do not span all axes.
     """
 
+    blocks_at_once = 1
+
     def __init__(self, writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable], threads: int) -> None:
         self.writer = writer
         self.cluster = cluster
@@ -61,7 +63,7 @@ class ClusterWriter:
         self.axis = cluster.chunked_axis(BLOCK_ELEMENTS)
         rest = prod(self.domain[self.axis + 1 :])
         self.threads = threads if prod(self.domain) * len(cluster.operations) >= _MIN_THREADED_ELEMENTS else 1
-        blocks = -(-self.domain[self.axis] * rest // BLOCK_ELEMENTS)
+        blocks = -(-self.domain[self.axis] * rest // (BLOCK_ELEMENTS * self.blocks_at_once))
         self.chunk = max(1, -(-self.domain[self.axis] // blocks)) if blocks else 1
         self.names: dict[Variable, str] = {}
         self.inputs: dict[tuple[Variable, Axes], str] = {}
@@ -76,7 +78,7 @@ class ClusterWriter:
         stores = {variable: self._allocate(variable) for variable in self.outputs}
         sources = [(name, key) for key, name in self._align_inputs()]
         for name, key in sources:
-            self._repeat(name, *key)
+            self.repeat(name, *key)
         views = [name for name, _ in sources] + list(stores.values())
         blocks = []
         # The body is generated first, since it determines which buffers are needed, and is written
@@ -161,7 +163,7 @@ class ClusterWriter:
                     aligned[key] = self._align(self.writer.name(variable), variable, axes)
         return list(aligned.items())
 
-    def _repeat(self, name: str, variable: Variable, axes: Axes) -> None:
+    def repeat(self, name: str, variable: Variable, axes: Axes) -> None:
         """Repeats a vector for all rows of a block if it is the same for all blocks."""
         rows = self.domain[self.axis]
         number = NUMBERS[variable.shape.element_type]
@@ -185,16 +187,15 @@ class ClusterWriter:
         """Writes the buffers, and the loops over blocks within these bounds of the first axis."""
         writer, chunk = self.writer, self.chunk
         size = self.domain[self.axis]
+        partial = [name for name, (_, axes) in self.buffers.kinds.items() if size % chunk and self.axis in axes]
         for name, (dtype, axes) in self.buffers.kinds.items():
             sizes = [self.domain[k] if k in axes else 1 for k in range(self.axis + 1, len(self.domain))]
-            first = chunk if self.axis in axes else 1
-            writer.line(f"{name}w = empty({writer.bind((first, *sizes))}, {writer.bind(NUMPY_TYPES[dtype], NUMPY_TYPES[dtype].name)})")
-            if size % chunk == 0 or self.axis not in axes:
-                writer.line(f"{name} = {name}w")
-        partial = [name for name, (_, axes) in self.buffers.kinds.items() if size % chunk and self.axis in axes]
+            shape = writer.bind((chunk if self.axis in axes else 1, *sizes))
+            writer.line(f"{name}{'w' if name in partial else ''} = aligned({shape}, {writer.bind(NUMPY_TYPES[dtype], NUMPY_TYPES[dtype].name)})")
+        for name, (dtype, count) in self.buffers.scratch.items():
+            writer.line(f"{name} = aligned(({count},), {writer.bind(np.dtype(dtype), dtype)})")
         ranges = [bounds, *(f"0, {count}" for count in self.domain[1 : self.axis + 1])]
-        heads = [f"for i{k} in range({ranges[k]}):" for k in range(self.axis)]
-        with writer.blocks([*heads, f"for i in range({ranges[self.axis]}, {chunk}):"]):
+        with writer.blocks([*(f"for i{k} in range({ranges[k]}):" for k in range(self.axis)), f"for i in range({ranges[self.axis]}, {chunk}):"]):
             writer.line(f"j = i + {chunk}")
             for name in partial:
                 writer.line(f"{name} = {name}w[:{size} - i]")

@@ -20,7 +20,7 @@ from hlotool.interp.arrays.array_reductions import SHORT_ROW, SHORT_ROW_TO_TRANS
 from hlotool.interp.arrays.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.arrays.expressions import CALL, Expression
 from hlotool.interp.arrays.memory_order import is_row_major, row_major
-from hlotool.interp.arrays.monoids import monoid_of
+from hlotool.interp.arrays.monoids import Monoid, monoid_of
 from hlotool.interp.kernels.conversion import conversion_expression, convert_values
 from hlotool.interp.kernels.elementwise import COMPARISONS, ROWS, SELECT, Elementwise, Function, clamp_function
 from hlotool.interp.plan.operations import UNKNOWN, Operation
@@ -79,11 +79,15 @@ class Form(Record):
 class Reduction(Record):
     """A reduction of blocks: `function(block, axes=...)` removes the reduced dimensions.
 
-    `axes` lists the dimensions of the whole array that are reduced.
+    `axes` lists the dimensions of the whole array that are reduced. `has_long_rows` is true if the
+    function calls `reduce_long_rows`.
     """
 
     function: Callable[[Array], Array]
     axes: tuple[int, ...]
+    monoid: Monoid
+    init: Array
+    has_long_rows: bool
 
 
 def form_of(operation: Operation) -> Form | None:
@@ -220,9 +224,9 @@ def reduction_of(operation: Operation) -> Reduction | None:
     if (number.computed != number.held and monoid.winning_zero is None) or kept != result.shape.dimensions:
         return None
     has_long_rows = len(axes) == 1 and axes[0] == len(sizes) - 1 and sizes[-1] > (SHORT_ROW_TO_TRANSPOSE if monoid.compares else SHORT_ROW)
-    function = monoid.reduce_rows if has_long_rows and number.computed == number.held else monoid.reduce
-    reduce = partial(function, init=init.constant, size=prod(sizes))
-    return Reduction(_with_row_major_operand(reduce) if in_layout else reduce, axes)
+    has_long_rows &= number.computed == number.held
+    reduce = partial(monoid.reduce_rows if has_long_rows else monoid.reduce, init=init.constant, size=prod(sizes))
+    return Reduction(_with_row_major_operand(reduce) if in_layout else reduce, axes, monoid, init.constant, has_long_rows)
 
 
 def _with_row_major_operand(reduce: Callable[..., Array]) -> Callable[..., Array]:

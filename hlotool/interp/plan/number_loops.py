@@ -60,6 +60,8 @@ class NumberLoop:
         if final is not None:
             return True, iterations, final
         has_ended, iterations, *numbers = self._python(iterations, limit, *[value.item() for value in (*state, *outside)])
+        if has_ended and self._native is not None:
+            self._native.leave()
         return has_ended, iterations, tuple([scalar_type(number) for scalar_type, number in zip(self._types, numbers, strict=True)])
 
 

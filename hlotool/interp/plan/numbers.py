@@ -104,7 +104,8 @@ class NumberTemplates:
         template = NumberTemplate("{0}") if form.is_narrow and form.copies else self._template(form.expression, ranges, ends, number)
         if template is None:
             return None
-        if form.is_narrow and form.rounds:
+        # The result of a selection is exact, but LLVM selects from f16 only if it is rounded.
+        if form.is_narrow and (form.rounds or (self._kind == "native" and result.shape.element_type == "f16")):
             template = template._replace(text=f"round_{result.shape.element_type}({template.text})")
         if ends is not None and template.wraps is None and number.element.is_integral:
             self._ranges[result] = ends

@@ -14,7 +14,7 @@ from hlotool.interp.kernels.contraction import MatrixForm, large_product, matrix
 from hlotool.interp.plan.operations import Operation, Variable
 from hlotool.interp.plan.writer import Writer
 
-__all__ = ["product_form", "write_product"]
+__all__ = ["matrix_form_of", "product_form", "write_product"]
 
 
 def write_product(writer: Writer, operation: Operation) -> bool:
@@ -48,11 +48,21 @@ def product_form(operation: Operation) -> MatrixForm | None:
     Returns None unless the operation is a dot product of arrays of one float type that NumPy
     computes in.
     """
-    x, variables = operation.instruction, (*operation.reads, *operation.results)
-    if x.opcode != "dot" or len({variable.shape.element_type for variable in variables}) != 1 or any(map(_is_dynamic, variables)):
+    if len({variable.shape.element_type for variable in (*operation.reads, *operation.results)}) != 1:
         return None
-    number = NUMBERS.get(x.shape.element_type)
+    number = NUMBERS.get(operation.instruction.shape.element_type)
     if number is None or number.kind != "float" or number.held != number.computed:
+        return None
+    return matrix_form_of(operation)
+
+
+def matrix_form_of(operation: Operation) -> MatrixForm | None:
+    """Returns the form of a dot product as a product of matrices; None for other operations.
+
+    Returns None for dynamic shapes, too, and if the shapes are wrong.
+    """
+    x, variables = operation.instruction, (*operation.reads, *operation.results)
+    if x.opcode != "dot" or any(map(_is_dynamic, variables)):
         return None
     lhs, rhs, result = variables
     names = ("lhs_batch_dims", "lhs_contracting_dims", "rhs_batch_dims", "rhs_contracting_dims")

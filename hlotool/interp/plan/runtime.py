@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from hlotool.errors import InternalError, Violation
+from hlotool.interp.arrays.dtypes import Array
 from hlotool.interp.arrays.values import Value, leaves, with_leaves
 from hlotool.interp.devices import Device, Wait
 from hlotool.interp.engine.ownership import can_alias
@@ -104,8 +106,17 @@ def require_dtype(array: Any, dtype: np.dtype[Any], dimensions: tuple[int, ...])
         raise Mismatch
 
 
+def aligned(dimensions: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Returns a new array that begins at the start of a cache line."""
+    memory = np.empty(prod(dimensions) * dtype.itemsize + _LINE, np.uint8)
+    return np.ndarray(dimensions, dtype, memory, -memory.ctypes.data % _LINE)
+
+
+_LINE = 64
+
 GLOBALS: dict[str, Any] = {
     "Invoke": Invoke,
+    "aligned": aligned,
     "asarray": np.asarray,
     "branch_of": branch_of,
     "can_alias": can_alias,

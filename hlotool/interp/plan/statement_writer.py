@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hlotool.interp.arrays.arg_reducers import arg_reducer_of
 from hlotool.interp.arrays.dtypes import NUMPY_TYPES
 from hlotool.interp.engine.binding import Binding
 from hlotool.interp.plan.dynamic_slices import write_dynamic_slice, write_dynamic_update_slice
 from hlotool.interp.plan.forms import Form, form_of, reduction_of
+from hlotool.interp.plan.native.integer_products import native_product
 from hlotool.interp.plan.operations import Leaves, Operation, Variable, long_dimensions, view_index
 from hlotool.interp.plan.products import write_product
 from hlotool.interp.plan.scalars import scalar_expression
@@ -149,9 +151,15 @@ def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: 
             keywords.append("can_alias=can")
         else:
             keywords.append("can_alias=False")
-    call = f"{writer.bind(binding.function)}({', '.join([*arguments, *keywords])})"
+    function = native_product(operation, binding.function) if x.opcode == "dot" else binding.function
+    call = f"{writer.bind(function)}({', '.join([*arguments, *keywords])})"
     if binding.suspends:
         call = writer.finish(f"run.drive({call})")
+    is_pair = x.opcode == "reduce" and len(arguments) == 4 and operation.is_removable
+    axes = tuple(sorted(x.attributes["dimensions"])) if is_pair else ()
+    if axes and (reducer := arg_reducer_of(x.attributes["to_apply"])) is not None:
+        # The kernel would recognize the reducer in each call.
+        call = f"{writer.bind(reducer.reduce)}(({arguments[0]}, {arguments[1]}), ({arguments[2]}, {arguments[3]}), {writer.bind(axes)}) or {call}"
     _write_result(writer, operation, binding, call)
     if passed is not None:
         writer.line("o = None")

@@ -19,7 +19,7 @@ Sizes = tuple[int, ...]
 
 
 def view_expression(operation: Operation, writer: Writer) -> str | None:
-    """Returns the expression for a reshape, bitcast, transpose or slice of a static array.
+    """Returns the expression for a reshape, broadcast, transpose or slice of a static array.
 
     Returns None for other operations, and if the declared shape of the result does not match.
 
@@ -61,6 +61,14 @@ def _bitcast(x: Instruction, sizes: Sizes, result: Sizes, writer: Writer) -> str
     return _reshape(x, sizes, result, writer)
 
 
+def _broadcast(x: Instruction, sizes: Sizes, result: Sizes, writer: Writer) -> str | None:
+    """Returns a reshape if the broadcast only adds dimensions of size 1; None otherwise."""
+    dimensions = tuple(x.attributes["dimensions"])
+    if list(dimensions) != sorted(set(dimensions)) or any(not 0 <= k < len(result) for k in dimensions):
+        return None
+    return _reshape(x, sizes, result, writer) if tuple([result[k] for k in dimensions]) == sizes else None
+
+
 def _transpose(x: Instruction, sizes: Sizes, result: Sizes, writer: Writer) -> str | None:
     order = x.attributes["dimensions"]
     if sorted(order) != list(range(len(sizes))) or tuple([sizes[k] for k in order]) != result:
@@ -79,6 +87,7 @@ def _slice(x: Instruction, sizes: Sizes, result: Sizes, writer: Writer) -> str |
 
 _VIEWS: dict[str, Callable[[Instruction, Sizes, Sizes, Writer], str | None]] = {
     "bitcast": _bitcast,
+    "broadcast": _broadcast,
     "reshape": _reshape,
     "slice": _slice,
     "transpose": _transpose,

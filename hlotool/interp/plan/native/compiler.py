@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import struct
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -14,9 +16,9 @@ import numpy as np
 from hlotool.interp.plan.native.machine_numbers import DATA_OFFSET, ArrayOf, Untranslatable
 from hlotool.interp.plan.native.translator import translate
 
-__all__ = ["NativeSource", "Step", "compile_blocks", "compile_native", "is_installed", "seconds_to_load"]
+__all__ = ["NativeSource", "Step", "compile_blocks", "compile_native", "compile_text", "is_installed", "seconds_to_load"]
 
-_SECONDS_TO_LOAD = 0.045
+_SECONDS_TO_LOAD = 0.03
 Step = Callable[..., tuple[Any, ...]]
 
 
@@ -59,7 +61,7 @@ def _machine_code(llvm: Any, text: str) -> tuple[Any, int]:
     machine = llvm.Target.from_default_triple().create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True)
     module = llvm.parse_assembly(text)
     module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = options.slp_vectorization = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
@@ -74,18 +76,38 @@ def _compile(source: NativeSource, arguments: Sequence[Any], *, is_parallel: boo
         translation = translate(source.text, source.namespace, arguments, is_parallel=is_parallel)
     except (Untranslatable, RecursionError):
         return None
+    function = compile_text(translation.text, [np.zeros(0), *arguments])
+    if function is None:
+        return None
+    # The code contains the addresses of arrays in the namespace.
+    function.kept_alive += (source.namespace,)  # type: ignore[attr-defined]
+    return function, translation.results
+
+
+def _may_use_tiles() -> bool:
+    """Returns whether Linux lets the process use the processor's tile registers."""
+    request, permission, tile_data = 158, 0x1023, 18
+    return sys.platform == "linux" and not ctypes.CDLL(None).syscall(request, permission, tile_data)
+
+
+def compile_text(text: str, arguments: Sequence[Any], feature: str | None = None) -> Callable[..., None] | None:
+    """Returns the function `loop` of a module in LLVM's language, for arguments of these types.
+
+    Returns None if it cannot be compiled, or if the processor does not have the feature.
+    """
     llvm = _llvm()
-    if llvm is None:
+    if llvm is None or (feature is not None and not llvm.get_host_cpu_features().get(feature)):
+        return None
+    if feature is not None and feature.startswith("amx") and not _may_use_tiles():
         return None
     try:
-        engine, address = _machine_code(llvm, translation.text)
+        engine, address = _machine_code(llvm, text)
     except Exception:
         # The errors of LLVM are plain Python exceptions.
         return None
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *map(_c_type, arguments))(address)
-    # The code contains the addresses of arrays in the namespace.
-    function.kept_alive = engine, source.namespace  # type: ignore[attr-defined]
-    return function, translation.results
+    function = ctypes.CFUNCTYPE(None, *map(_c_type, arguments))(address)
+    function.kept_alive = (engine,)  # type: ignore[attr-defined]
+    return function
 
 
 def compile_native(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
@@ -97,11 +119,12 @@ def compile_native(source: NativeSource, arguments: Sequence[Any]) -> Step | Non
     if compiled is None:
         return None
     function, kinds = compiled
+    layout = "=" + "".join(_RESULTS[kind] for kind in kinds)
 
     def step(*arguments: Any) -> tuple[Any, ...]:
-        out = np.zeros(len(kinds), np.int64)
-        function(out.ctypes.data, *map(_c_argument, arguments))
-        return tuple([out[k : k + 1].view(_RESULTS[kind])[0].item() for k, kind in enumerate(kinds)])
+        out = ctypes.create_string_buffer(8 * len(kinds))
+        function(out, *map(_c_argument, arguments))
+        return struct.unpack(layout, out)
 
     return step
 
@@ -119,7 +142,8 @@ def compile_blocks(source: NativeSource, arguments: Sequence[Any]) -> Callable[.
     return None if compiled is None else compiled[0]
 
 
-_RESULTS: dict[str, Any] = {"i1": np.int64, "i64": np.int64, "float": np.float32, "double": np.float64}
+_RESULTS = {"i1": "q", "i64": "q", "float": "f4x", "double": "d"}
+"""The formats of results, which have 8 bytes each, in the notation of `struct`."""
 
 
 def _c_type(argument: Any) -> Any:

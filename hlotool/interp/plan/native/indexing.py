@@ -35,8 +35,7 @@ def write_dynamic_update_slice(self: NativeStatements, operation: Operation) -> 
     lengths = update.shape.dimensions
     if operand.shape.dimensions != result.shape.dimensions or not fits(operand, lengths, indices, [operand, update, result]):
         raise CannotCompile
-    target = self.array(result)
-    self.writer.line(f"for i in range({size_of(result)}): {target}[i] = {self.element(operand, 'i')}")
+    target = self.copy_or_update(operand, result)
     position = _position(self, operand, lengths, indices)
     self.writer.line(f"for i in range({size_of(update)}): {target}[{position}] = {self.element(update, 'i')}")
 
@@ -127,8 +126,7 @@ def write_scatter(self: NativeStatements, operation: Operation) -> None:
     sources = np.arange(size_of(updates)).reshape(updates.shape.dimensions).transpose([*batch, *window]).reshape(len(vectors), -1)
     if any(length > size for length, size in zip(lengths, sizes, strict=True)) or sources.shape[1] != prod(lengths):
         raise CannotCompile
-    target = self.array(result)
-    self.writer.line(f"for i in range({size_of(result)}): {target}[i] = {self.element(operand, 'i')}")
+    target = self.copy_or_update(operand, result)
     with self.writer.block(f"for j in range({len(vectors)}):"):
         _write_start(self, indices, vectors, attributes["scatter_dims_to_operand_dims"], sizes, lengths)
         with self.writer.block(f"for i in range({prod(lengths)}):"):

@@ -39,8 +39,8 @@ For larger arrays, NumPy's functions take no longer than machine code.
 """
 _MAX_READ = 1 << 20
 """Maximum number of elements of an array from which slices are read."""
-_MAX_ITERATIONS_AT_ONCE = 1 << 16
-"""Maximum number of iterations between checks for timeouts and user interrupts."""
+_MIN_ITERATIONS_AT_ONCE, _MAX_ITERATIONS_AT_ONCE = 1 << 12, 1 << 16
+"""Bounds of the number of iterations between checks for timeouts and user interrupts."""
 _MAX_WORK = 1 << 25
 """Maximum number of elements computed between two checks. Each element takes 1 to 10 ns."""
 _TOO_MUCH_WORK = 1 << 29
@@ -83,7 +83,7 @@ def run_in_parts(run: PlanRun, part: Part, iterations: int, state: tuple[Any, ..
     compared_from = max(FIRST_COMPARED, iterations)
     before: tuple[Any, ...] | None = None
     while True:
-        limit = iterations + 1 if before is not None else min(max(2 * iterations, compared_from), iterations + _MAX_ITERATIONS_AT_ONCE)
+        limit = iterations + 1 if before is not None else min(max(2 * iterations, _MIN_ITERATIONS_AT_ONCE), iterations + _MAX_ITERATIONS_AT_ONCE)
         if run.options.max_iterations is not None:
             limit = min(limit, run.options.max_iterations)
         reached = part(iterations, limit, state)
@@ -143,6 +143,12 @@ class NativeLoop:
         self._entered = time.monotonic()
         return 1 if self._has_run_long() else check
 
+    def leave(self) -> None:
+        """Records the time since the loop started or this object was called."""
+        now = time.monotonic()
+        self._seconds += now - self._entered
+        self._entered = now
+
     def __call__(self, run: PlanRun, iterations: int, *values: Any) -> tuple[Any, ...] | None:
         """Continues the loop after `iterations` iterations; returns its final state.
 
@@ -190,12 +196,10 @@ class NativeLoop:
     def _is_hot(self, run: PlanRun) -> bool:
         if not self._is_possible:
             return False
-        now = time.monotonic()
-        self._seconds += now - self._entered
-        self._entered = now
+        self.leave()
         if self._step is not None or not self._has_run_long():
             return self._step is not None
-        return run.deadline is None or run.deadline - now > _SECONDS_TO_COMPILE + 3 * self._threshold
+        return run.deadline is None or run.deadline - self._entered > _SECONDS_TO_COMPILE + 3 * self._threshold
 
     def _has_run_long(self) -> bool:
         return self._seconds >= self._threshold + seconds_to_load()
@@ -239,13 +243,18 @@ def native_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NativeLo
     Returns None if llvmlite is not installed, or if the loop has no state, too many operations, or
     operations, types or sizes of arrays that are not supported.
     """
-    if not is_installed() or not loop.state or not all(map(_is_small, loop.state)):
+    updated = _updated(loop) if is_installed() else {}
+
+    def is_small(variable: Variable) -> bool:
+        return _is_small(variable) or (_is_readable(variable) and (variable in updated or variable in updated.values()))
+
+    if not is_installed() or not loop.state or not all(map(is_small, loop.state)):
         return None
     for count, operation in enumerate(_operations(loop), 1):
         if count > _MAX_COMPILED or (type(operation) not in _WRITERS and not is_simple(operation)):
             return None
-        is_readable = _is_readable if REARRANGES in operation.instruction.op.traits or operation.regions else _is_small
-        if not all(map(_is_small, operation.results)) or not all(map(is_readable, operation.reads)):
+        is_readable = _is_readable if REARRANGES in operation.instruction.op.traits or operation.regions else is_small
+        if not all(map(is_small, operation.results)) or not all(map(is_readable, operation.reads)):
             return None
     outside = outside_variables(loop)
     return NativeLoop(loop, bindings, outside) if all(map(_is_readable, outside)) else None
@@ -276,6 +285,29 @@ def _is_readable(variable: Variable) -> bool:
 
 def _is_small(variable: Variable) -> bool:
     return _is_readable(variable) and size_of(variable) <= _MAX_ELEMENTS
+
+
+def _updated(loop: Loop) -> dict[Variable, Variable]:
+    """Returns the results of the body that can overwrite arrays of the state, with these arrays.
+
+    All other operations that read such an array come first, and do not share its memory.
+    """
+    updated: dict[Variable, Variable] = {}
+    operations: list[Operation] = loop.body.operations
+    for variable, value in zip(loop.state, loop.body.results, strict=True):
+        update = value.source
+        if update is None or update not in operations or update.instruction.opcode not in _UPDATES or update.reads[0] is not variable:
+            continue
+        place = operations.index(update)
+        readers = [operation for operation in operations if variable in operation.reads and operation is not update]
+        may_share = any(set(map(size_of, operation.results)) & {size_of(variable)} for operation in (*readers, *loop.condition.operations))
+        is_read = variable in (*loop.body.results, *loop.condition.results, *update.reads[1:])
+        if not (is_read or may_share or any(operations.index(operation) > place for operation in readers)):
+            updated[value] = variable
+    return updated
+
+
+_UPDATES = ("dynamic-update-slice", "scatter")
 
 
 def outside_variables(loop: Loop) -> Leaves:
@@ -312,6 +344,7 @@ class _LoopWriter:
         """
         line, name = self.writer.line, self.statements.name
         self._leaves = ", ".join(["n", *(name(variable) for variable in loop.state if variable.is_scalar)])
+        self.statements.updated.update(_updated(loop))
         line("work = 0")
         with self.writer.block("while True:"):
             continues = self._write_condition(loop)
@@ -346,6 +379,7 @@ class _LoopWriter:
             if not variable.is_scalar:
                 self.statements.array(variable)
         self.statements.assign(loop.state, loop.operands[0])
+        self.statements.updated.update(_updated(loop))
         count = self.writer.local("n")
         line(f"{count} = 0")
         with self.writer.block("while True:"):
@@ -403,8 +437,11 @@ def _work(loop: Loop) -> int:
 
 def _work_of(operation: Operation) -> int:
     form = product_form(operation)
-    # A matrix product reads each row once for each column.
-    return prod(form.lhs_sizes) * form.rhs_sizes[-1] if form is not None else max(map(size_of, (*operation.reads, *operation.results)))
+    if form is not None:
+        # A matrix product reads each row once for each column.
+        return prod(form.lhs_sizes) * form.rhs_sizes[-1]
+    sizes = list(map(size_of, (*operation.reads, *operation.results)))
+    return min(sizes) if operation.instruction.opcode == "dynamic-slice" else max(sizes)
 
 
 _WRITERS: dict[type, Callable[[_LoopWriter, Any], None]] = {Loop: _LoopWriter._write_loop, Branches: _LoopWriter._write_branches}

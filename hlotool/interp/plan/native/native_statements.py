@@ -60,6 +60,8 @@ class NativeStatements:
         self.writer = writer
         self.bindings = bindings
         self.templates = NumberTemplates(writer, is_native=True)
+        self.updated: dict[Variable, Variable] = {}
+        """The arrays that are updated in place: for each result, the operand that it overwrites."""
         self._has_calls = False
         # `_uniform` maps arrays to the number that all their elements equal. `_shared` maps arrays
         # to other arrays whose memory they use.
@@ -115,11 +117,20 @@ class NativeStatements:
         """Allocates memory for an array and returns its name."""
         return self.allocate(dtype_of(variable), size_of(variable), self.writer.name(variable))
 
+    def copy_or_update(self, operand: Variable, result: Variable) -> str:
+        """Returns the name of a result that begins as a copy of an operand, or that updates it."""
+        if self.updated.get(result) is operand:
+            self.share(operand, result)
+            return self.name(operand)
+        target = self.array(result)
+        self.writer.line(f"for i in range({size_of(result)}): {target}[i] = {self.element(operand, 'i')}")
+        return target
+
     # ---- statements -----------------------------------------------------------------------------
 
     def assign(self, targets: Iterable[Variable], values: Iterable[Variable]) -> None:
         """Assigns values to variables, all at the same time."""
-        pairs = [(target, value) for target, value in zip(targets, values, strict=True) if target is not value]
+        pairs = [pair for pair in zip(targets, values, strict=True) if self.updated.get(pair[1], pair[1]) is not pair[0]]
         numbers = [(self.name(target), self.name(value)) for target, value in pairs if target.is_scalar]
         arrays = [(target, value) for target, value in pairs if not target.is_scalar]
         overwritten = {self.name(target) for target, _ in arrays}
@@ -151,7 +162,7 @@ class NativeStatements:
         self.writer.line(f"for i in range({count}): {name}[i] = {self.element(variable, 'i')}")
         return name
 
-    def call_loop(self, ufunc: np.ufunc, arrays: Sequence[tuple[str, str]], counts: Sequence[int], steps: Sequence[int]) -> None:
+    def call_loop(self, ufunc: np.ufunc, arrays: Sequence[tuple[str, str]], counts: Sequence[int | str], steps: Sequence[int]) -> None:
         """Writes a call to a NumPy loop for arrays that are given by their addresses and types.
 
         The last array is the result. `counts` contains the sizes that the loop takes, and `steps`

@@ -44,8 +44,8 @@ def translate(source: str, namespace: Mapping[str, Any], arguments: Sequence[Any
     """Translates a function for arguments of these types.
 
     Its first parameter is the address of the results. If `is_parallel` is true, the iterations of
-    loops do not depend on each other. Raises Untranslatable if the source contains anything
-    unsupported.
+    loops over variables whose names begin with "i" do not depend on each other. Raises
+    Untranslatable if the source contains anything unsupported.
     """
     (function,) = ast.parse(source).body
     if not isinstance(function, ast.FunctionDef):
@@ -156,14 +156,16 @@ class _Translator(NumberWriter):
         self._loops.pop()
         self._start_block(following)
         self._lines.append(f"{after} = add i64 {counter}, 1")
-        self._lines.append(f"br label %{head}{self._loop_metadata()}")
+        self._lines.append(f"br label %{head}{self._loop_metadata(name)}")
         self._label(end)
 
-    def _loop_metadata(self) -> str:
-        if not self._group:
+    def _loop_metadata(self, name: str) -> str:
+        if not self._group or not name.startswith("i"):
             return ""
         number = len(self._metadata) + 1
-        self._metadata += [f"!{number} = distinct !{{!{number}, !{number + 1}}}", f'!{number + 1} = !{{!"llvm.loop.parallel_accesses", !0}}']
+        # Vectors are enough; unrolling takes LLVM several times as long.
+        self._metadata.append(f"!{number} = distinct !{{!{number}, !{number + 1}, !{number + 2}}}")
+        self._metadata += [f'!{number + 1} = !{{!"llvm.loop.parallel_accesses", !0}}', f'!{number + 2} = !{{!"llvm.loop.unroll.disable"}}']
         return f", !llvm.loop !{number}"
 
     def _write_while(self, body: Sequence[ast.stmt]) -> None:

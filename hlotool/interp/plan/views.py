@@ -63,7 +63,7 @@ def _bitcast(x: Instruction, sizes: Sizes, result: Sizes, writer: Writer) -> str
 
 def _broadcast(x: Instruction, sizes: Sizes, result: Sizes, writer: Writer) -> str | None:
     """Returns a reshape if the broadcast only adds dimensions of size 1; None otherwise."""
-    dimensions = tuple(x.attributes["dimensions"])
+    dimensions = tuple(x.attributes.get("dimensions", ()))
     if list(dimensions) != sorted(set(dimensions)) or any(not 0 <= k < len(result) for k in dimensions):
         return None
     return _reshape(x, sizes, result, writer) if tuple([result[k] for k in dimensions]) == sizes else None

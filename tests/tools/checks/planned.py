@@ -11,6 +11,7 @@ A comment such as `// plan: threads=2 block=100` sets options of the run, or lim
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,9 @@ from looped import compiled_clusters, compiled_loops
 import hlotool
 from checks.common import Mismatch, parsed, same
 from hlotool.interp.arguments.inputs import random_arguments
-from hlotool.interp.plan import blocks, fusing, lowering
+from hlotool.interp.plan import blocks, fusing, loop_layouts, lowering
 from hlotool.interp.plan.native import clusters, loops
+from hlotool.interp.plan.native.compiler import NativeSource, Step, compile_native
 
 __all__ = ["plan_text", "planned"]
 
@@ -33,6 +35,7 @@ _LIMITS: dict[str, list[tuple[Any, str]]] = {
     "folded": [(lowering, "MAX_FOLDED_ELEMENTS")],
     "group": [(clusters, "_MAX_OPERATIONS")],
     "inlined": [(lowering, "_INLINED_SIZE")],
+    "ordered": [(loop_layouts, "_SMALLEST")],
     "repeated": [(blocks, "_MIN_REPEATED_LENGTH")],
     "row": [(fusing, "_MAX_ROW_LENGTH")],
     "threaded": [(blocks, "_MIN_THREADED_ELEMENTS")],
@@ -47,7 +50,7 @@ def planned(path: Path, case: Case) -> None:
     options, limits = _settings(case)
     with limits:
         for run in (compiled_clusters(), compiled_loops(with_llvm=False), compiled_loops(with_llvm=True)):
-            with run:
+            with patch.object(loops, "compile_native", _compile), run:
                 found = disagreement(case.text, inputs=4, options=options)
             if found is not None:
                 raise Mismatch(found)
@@ -71,6 +74,13 @@ def plan_text(path: Path, case: Case) -> str:
         outcome(module, random_arguments(module, 0), "plan", options)
         plan = compiled.source or f"# {compiled.reason}"
     return "\n".join([plan, *(f"# machine code\n{source}" for source in found)]) + "\n"
+
+
+def _compile(source: NativeSource, arguments: Sequence[Any]) -> Step:
+    step = compile_native(source, arguments)
+    if step is None:
+        raise Mismatch(f"cannot be compiled:\n{source.text}")
+    return step
 
 
 def _settings(case: Case) -> tuple[hlotool.RunOptions, AbstractContextManager[Any]]:

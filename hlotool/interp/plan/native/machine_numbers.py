@@ -277,9 +277,8 @@ class NumberWriter:
         number = self._converted(value, "i64")
         return self._wrap(number, Literal(8 * dtype.itemsize)) if dtype.kind == "i" else self._mask(number, 8 * dtype.itemsize)
 
-    def _wrap(self, value: Value, bits: Value) -> Number:
-        number = self._converted(value, "i64")
-        width = int(bits.value) if isinstance(bits, Literal) else 64
+    def _wrap(self, value: Value, bits: Literal) -> Number:
+        number, width = self._converted(value, "i64"), int(bits.value)
         if width == 64:
             return number
         return self._value("i64", f"sext i{width} {self._value(f'i{width}', f'trunc i64 {number.text} to i{width}').text} to i64")

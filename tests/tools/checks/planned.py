@@ -51,7 +51,7 @@ def planned(path: Path, case: Case) -> None:
     with limits:
         for run in (compiled_clusters(), compiled_loops(with_llvm=False), compiled_loops(with_llvm=True)):
             with patch.object(loops, "compile_native", _compile), run:
-                found = disagreement(case.text, inputs=4, options=options)
+                found = disagreement(case.text, inputs=4, options=options, has_one_error=True)
             if found is not None:
                 raise Mismatch(found)
 

@@ -314,6 +314,19 @@ def test_errors_have_the_same_location():
     assert ":4:" in messages[0]
 
 
+def test_missing_memory_is_reported_at_the_last_operation_of_a_cluster():
+    size = 1 << 46
+    text = f"""ENTRY e {{
+      x = f32[] parameter(0)
+      i = f32[{size}] broadcast(x), dimensions={{}}
+      a = f32[{size}] sine(i)
+      b = f32[{size}] negate(a)
+      s = f32[1] slice(b), slice={{[0:1]}}
+      ROOT r = f32[1] negate(s) }}"""
+    with pytest.raises(hlotool.EvaluationError, match=r":5:.*'negate' cannot be computed: not enough memory"):
+        hlotool.evaluate(hlotool.parse(text), [1.0], executor="plan")
+
+
 # The shape of the sort's first result is wrong, which affects only instructions that read it.
 WRONG_TUPLE = """less { a = f32[] parameter(0) b = f32[] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3)
   ROOT c = pred[] compare(a, b), direction=LT }

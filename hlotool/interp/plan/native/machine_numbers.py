@@ -214,14 +214,8 @@ class NumberWriter:
         lhs, rhs = self._same_type(one, other)
         if isinstance(op, (ast.FloorDiv, ast.Mod)):
             return self._divide(lhs, rhs, is_remainder=isinstance(op, ast.Mod))
-        if lhs.type in FLOATS:
-            name = _FLOAT_OPERATIONS.get(type(op))
-        elif lhs.type == "i1" and not isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
-            lhs, rhs = self._converted(lhs, "i64"), self._converted(rhs, "i64")
-            name = _INTEGER_OPERATIONS.get(type(op))
-        else:
-            name = _INTEGER_OPERATIONS.get(type(op))
-        if name is None:
+        name = (_FLOAT_OPERATIONS if lhs.type in FLOATS else _INTEGER_OPERATIONS).get(type(op))
+        if name is None or lhs.type == "i1":
             raise Untranslatable(type(op).__name__)
         return self._value(lhs.type, f"{name} {lhs.type} {lhs.text}, {rhs.text}")
 

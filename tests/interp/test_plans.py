@@ -16,6 +16,7 @@ import hlotool
 from hlotool.interp.engine.observers import Observer
 from hlotool.interp.plan import blocks, fusing
 from hlotool.interp.plan.native import clusters
+from hlotool.interp.plan.native.compiler import compile_blocks
 from hlotool.interp.plan.threads import run_in_parallel
 from hlotool.interp.plan.writer import Writer
 
@@ -51,6 +52,23 @@ def test_a_chain_is_one_loop_over_blocks():
     assert source.count("for i in range") == 1
     # The result is the only array as large as the operand.
     assert source.count(" empty(") - source.count("w = empty(") == 1
+
+
+def test_a_cluster_is_compiled_once_it_has_run_for_long_enough():
+    compiled = []
+
+    def spy(source, arguments):
+        compiled.append(source)
+        return compile_blocks(source, arguments)
+
+    module = hlotool.parse("ENTRY e { x = f32[40000] parameter(0) y = f32[40000] multiply(x, x) ROOT z = f32[40000] add(y, x) }")
+    with patch.multiple(clusters, compile_blocks=spy, seconds_to_load=lambda: 0.0, _SECONDS=1e-9, _SECONDS_PER_OPERATION=0.0):
+        run = hlotool.compile(module)
+        counts = []
+        for number in range(4):
+            assert run(np.full(40000, number, np.float32)).tolist() == [number * number + number] * 40000
+            counts.append(len(compiled))
+    assert counts == [0, 1, 1, 1]
 
 
 def test_a_number_computed_from_the_same_number():

@@ -404,14 +404,17 @@ class Watch(Observer):
 
 def test_a_watched_plan_reports_what_it_reaches():
     """Checks that a plan reports arrays and loops of the entry computation, and each iteration."""
-    text = """more { s = (s32[], f32[3000]) parameter(0) k = s32[] get-tuple-element(s), index=0 n = s32[] constant(2) ROOT c = pred[] compare(k, n), direction=LT }
-    step { s = (s32[], f32[3000]) parameter(0) k = s32[] get-tuple-element(s), index=0 x = f32[3000] get-tuple-element(s), index=1 one = s32[] constant(1)
-      next = s32[] add(k, one) y = f32[3000] reverse(x), dimensions={0} ROOT t = (s32[], f32[3000]) tuple(next, y) }
+    text = """more { s = (s32[], f32[3000]) parameter(0) k = s32[] get-tuple-element(s), index=0 n = s32[] constant(2)
+      ROOT c = pred[] compare(k, n), direction=LT }
+    step { s = (s32[], f32[3000]) parameter(0) k = s32[] get-tuple-element(s), index=0 x = f32[3000] get-tuple-element(s), index=1
+      one = s32[] constant(1) next = s32[] add(k, one) y = f32[3000] reverse(x), dimensions={0} ROOT t = (s32[], f32[3000]) tuple(next, y) }
     few { k = (s32[]) parameter(0) i = s32[] get-tuple-element(k), index=0 n = s32[] constant(2) ROOT c = pred[] compare(i, n), direction=LT }
-    count { k = (s32[]) parameter(0) i = s32[] get-tuple-element(k), index=0 one = s32[] constant(1) next = s32[] add(i, one) ROOT t = (s32[]) tuple(next) }
-    ENTRY e { x = f32[3000] parameter(0) n = f32[] parameter(1) m = f32[] negate(n) w = f32[3000] broadcast(m), dimensions={} a = f32[3000] reverse(x), dimensions={0}
-      zero = s32[] constant(0) s = (s32[], f32[3000]) tuple(zero, a) loop = (s32[], f32[3000]) while(s), condition=more, body=step
-      b = f32[3000] get-tuple-element(loop), index=1 c = f32[3000] add(b, w) d = f32[3000] multiply(c, c) t = (s32[]) tuple(zero)
+    count { k = (s32[]) parameter(0) i = s32[] get-tuple-element(k), index=0 one = s32[] constant(1) next = s32[] add(i, one)
+      ROOT t = (s32[]) tuple(next) }
+    ENTRY e { x = f32[3000] parameter(0) n = f32[] parameter(1) m = f32[] negate(n) w = f32[3000] broadcast(m), dimensions={}
+      a = f32[3000] reverse(x), dimensions={0} zero = s32[] constant(0) s = (s32[], f32[3000]) tuple(zero, a)
+      loop = (s32[], f32[3000]) while(s), condition=more, body=step b = f32[3000] get-tuple-element(loop), index=1
+      c = f32[3000] add(b, w) d = f32[3000] multiply(c, c) t = (s32[]) tuple(zero)
       numbers = (s32[]) while(t), condition=few, body=count ROOT r = (f32[3000], (s32[])) tuple(d, numbers) }"""
     module = hlotool.parse(text)
     found = []

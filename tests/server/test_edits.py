@@ -132,5 +132,5 @@ if _CORPUS:
 
 
 def test_a_picture_that_cannot_be_drawn_is_an_error():
-    with pytest.raises(HlotoolError, match="expected a computation"):
+    with pytest.raises(HlotoolError, match="expected '=', found the end"):
         asyncio.run(execute(Invocation(["graph", "-", "--format", "html"], "nothing", ""), returns_page=True))

@@ -26,6 +26,7 @@ from checks.formatting import formatted_or_none, formatted_well
 from checks.optimization import optimized, optimized_text
 from checks.patched import patch_text, patched
 from checks.pictures import picture_text, pictured
+from checks.planned import plan_text, planned
 from checks.programs import equal_to_jax
 from checks.serving import answer_text, answered
 from checks.sessions import conversed, session_text
@@ -154,6 +155,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "builder/code": written,
     "ops": evaluated,
     "devices": evaluated_on_devices,
+    "interp/plans": planned,
     "programs": equal_to_jax,
     "verify": verified,
     "optimizer": optimized,
@@ -181,6 +183,7 @@ OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
     "optimizer": optimized_text,
     "differ": difference_text,
     "differ/edits": difference_of_edit,
+    "interp/plans": plan_text,
     "patches": patch_text,
     "patches/edits": patch_of_edit,
     "server": answer_text,

@@ -212,7 +212,7 @@ class _Lines:
 
     @staticmethod
     def _names_of(x: Instruction) -> list[str]:
-        return [*(y.name for y in x.operands), *(c.name for c in x.called), *(y.name for y in x.control_predecessors)]
+        return [y.name for y in (*x.operands, *x.control_predecessors)]
 
     def _chunks(self, computation: Computation) -> dict[Instruction, tuple[int, int]]:
         """Returns the span of the lines of each instruction, including the comments before it."""

@@ -145,6 +145,5 @@ class _Reader:
             self.phase = "attribute"
 
     def _take_operand(self) -> None:
-        if self.last_operand:
-            self.operands.append(self.last_operand.removeprefix("%"))
+        self.operands.append(self.last_operand.removeprefix("%"))
         self.last_operand = ""

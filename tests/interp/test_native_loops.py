@@ -197,6 +197,12 @@ def test_a_loop_is_compiled_while_it_runs():
     assert len(sources) == 1
 
 
+def test_a_loop_that_ends_soon_is_not_compiled():
+    with compiled_loops(with_llvm=False) as sources, patch.object(loops, "_SECONDS", 5.0):
+        assert hlotool.evaluate(nested(200, 2), [np.zeros(3, np.int32)]).tolist() == [200] * 3
+    assert not sources
+
+
 def test_inner_loops_that_take_too_long_are_left_to_python():
     with compiled_loops(with_llvm=True), patch.object(loops, "_TOO_MUCH_WORK", 1000):
         assert hlotool.evaluate(nested(3, 2000), [np.zeros(3, np.int32)]).tolist() == [5_997_000] * 3

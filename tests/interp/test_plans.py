@@ -13,8 +13,10 @@ import pytest
 from executors import disagreement, outcome, small_blocks
 
 import hlotool
-from hlotool.interp.plan import blocks
+from hlotool.interp.engine.observers import Observer
+from hlotool.interp.plan import blocks, fusing
 from hlotool.interp.plan.native import clusters
+from hlotool.interp.plan.native.compiler import compile_blocks
 from hlotool.interp.plan.threads import run_in_parallel
 from hlotool.interp.plan.writer import Writer
 
@@ -50,6 +52,23 @@ def test_a_chain_is_one_loop_over_blocks():
     assert source.count("for i in range") == 1
     # The result is the only array as large as the operand.
     assert source.count(" empty(") == 1
+
+
+def test_a_cluster_is_compiled_once_it_has_run_for_long_enough():
+    compiled = []
+
+    def spy(source, arguments):
+        compiled.append(source)
+        return compile_blocks(source, arguments)
+
+    module = hlotool.parse("ENTRY e { x = f32[40000] parameter(0) y = f32[40000] multiply(x, x) ROOT z = f32[40000] add(y, x) }")
+    with patch.multiple(clusters, compile_blocks=spy, seconds_to_load=lambda: 0.0, _SECONDS=1e-9, _SECONDS_PER_OPERATION=0.0):
+        run = hlotool.compile(module)
+        counts = []
+        for number in range(4):
+            assert run(np.full(40000, number, np.float32)).tolist() == [number * number + number] * 40000
+            counts.append(len(compiled))
+    assert counts == [0, 1, 1, 1]
 
 
 def test_a_number_computed_from_the_same_number():
@@ -314,6 +333,19 @@ def test_errors_have_the_same_location():
     assert ":4:" in messages[0]
 
 
+def test_missing_memory_is_reported_at_the_last_operation_of_a_cluster():
+    size = 1 << 46
+    text = f"""ENTRY e {{
+      x = f32[] parameter(0)
+      i = f32[{size}] broadcast(x), dimensions={{}}
+      a = f32[{size}] sine(i)
+      b = f32[{size}] negate(a)
+      s = f32[1] slice(b), slice={{[0:1]}}
+      ROOT r = f32[1] negate(s) }}"""
+    with pytest.raises(hlotool.EvaluationError, match=r":5:.*'negate' cannot be computed: not enough memory"):
+        hlotool.evaluate(hlotool.parse(text), [1.0], executor="plan")
+
+
 # The shape of the sort's first result is wrong, which affects only instructions that read it.
 WRONG_TUPLE = """less { a = f32[] parameter(0) b = f32[] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3)
   ROOT c = pred[] compare(a, b), direction=LT }
@@ -358,6 +390,40 @@ def test_code_with_an_undefined_name_is_abandoned_with_a_warning(monkeypatch):
     monkeypatch.setattr(Writer, "line", lambda self, text: write(self, text.replace("return (", "return (nobody_defines_this, ")))
     with pytest.warns(RuntimeWarning, match="please report this: the code for .* is wrong: name 'nobody_defines_this'"):
         assert hlotool.evaluate(counting(3), [np.zeros(4096)], executor="plan")[0] == 3
+
+
+class Watch(Observer):
+    needs_only_reached = True
+
+    def __init__(self):
+        self.names = []
+
+    def reached(self, instruction):
+        self.names.append(instruction.name)
+
+
+def test_a_watched_plan_reports_what_it_reaches():
+    """Checks that a plan reports arrays and loops of the entry computation, and each iteration."""
+    text = """more { s = (s32[], f32[3000]) parameter(0) k = s32[] get-tuple-element(s), index=0 n = s32[] constant(2)
+      ROOT c = pred[] compare(k, n), direction=LT }
+    step { s = (s32[], f32[3000]) parameter(0) k = s32[] get-tuple-element(s), index=0 x = f32[3000] get-tuple-element(s), index=1
+      one = s32[] constant(1) next = s32[] add(k, one) y = f32[3000] reverse(x), dimensions={0} ROOT t = (s32[], f32[3000]) tuple(next, y) }
+    few { k = (s32[]) parameter(0) i = s32[] get-tuple-element(k), index=0 n = s32[] constant(2) ROOT c = pred[] compare(i, n), direction=LT }
+    count { k = (s32[]) parameter(0) i = s32[] get-tuple-element(k), index=0 one = s32[] constant(1) next = s32[] add(i, one)
+      ROOT t = (s32[]) tuple(next) }
+    ENTRY e { x = f32[3000] parameter(0) n = f32[] parameter(1) m = f32[] negate(n) w = f32[3000] broadcast(m), dimensions={}
+      a = f32[3000] reverse(x), dimensions={0} zero = s32[] constant(0) s = (s32[], f32[3000]) tuple(zero, a)
+      loop = (s32[], f32[3000]) while(s), condition=more, body=step b = f32[3000] get-tuple-element(loop), index=1
+      c = f32[3000] add(b, w) d = f32[3000] multiply(c, c) t = (s32[]) tuple(zero)
+      numbers = (s32[]) while(t), condition=few, body=count ROOT r = (f32[3000], (s32[])) tuple(d, numbers) }"""
+    module = hlotool.parse(text)
+    found = []
+    for least in (1 << 14, 100):
+        watch = Watch()
+        with patch.object(fusing, "MIN_DOMAIN_SIZE", least):
+            hlotool.evaluate(hlotool.parse(text) if found else module, [np.zeros(3000), 1.0], executor="plan", observers=[watch])
+        found.append(watch.names)
+    assert found == [["a", "loop", "loop", "loop", "c", "d", "numbers"], ["a", "loop", "loop", "loop", "d", "numbers"]]
 
 
 # ---- limits -----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import subprocess
@@ -13,7 +14,9 @@ import pytest
 from fuzz_server import edited_at_random, random_change, sample_texts
 from lsprotocol import types
 
+from hlotool.errors import HlotoolError
 from hlotool.server import documents, hover, navigation, symbols
+from hlotool.server.commands import Invocation, execute
 from hlotool.server.documents import Document
 from hlotool.text.source.files import read_text
 
@@ -58,6 +61,7 @@ from fuzz_server import sample_texts
 from lsprotocol import types
 
 from hlotool.server.diagnostics import findings_in
+from hlotool.server.commands import Invocation, execute
 from hlotool.server.documents import Document
 from hlotool.workspace.rules import RuleChoice
 from hlotool.workspace.settings import Settings
@@ -125,3 +129,8 @@ if _CORPUS:
         text = read_text(path)
         if len(text) < 1_000_000:
             assert edited_at_random([text], 0, edits=3) == 3
+
+
+def test_a_picture_that_cannot_be_drawn_is_an_error():
+    with pytest.raises(HlotoolError, match="expected '=', found the end"):
+        asyncio.run(execute(Invocation(["graph", "-", "--format", "html"], "nothing", ""), returns_page=True))

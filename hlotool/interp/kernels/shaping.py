@@ -47,7 +47,7 @@ def reshape(operand: Array, *, result: Shape) -> Array:
     return operand.reshape(result.dimensions)
 
 
-@kernel("dynamic-reshape")
+@kernel("dynamic-reshape", may_refuse=True)
 def dynamic_reshape(operand: Array, *sizes: Array) -> Array:
     return operand.reshape([int(size) for size in sizes])
 

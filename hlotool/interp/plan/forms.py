@@ -118,6 +118,9 @@ def _form(opcode: str, direction: str | None, comparison: str | None, *element_t
         return None
     numbers = [NUMBERS[name] for name in element_types]
     form = _compare_form(direction, comparison, numbers[1:]) if opcode == "compare" else _FORMS[opcode](numbers[0], numbers[1:])
+    if form is not None and not form.copies and form.function(*[np.empty(0, number.computed) for number in numbers[1:]]).dtype != numbers[0].computed:
+        # The declared type is another one. The kernel converts the result or reports the error.
+        return None
     if form is not None and any(number.held != number.computed for number in numbers):
         form = replace(form, is_narrow=True)
     return form

@@ -161,7 +161,7 @@ class _Clustering:
     def _add_elementwise(self, operation: Operation, form: Form) -> bool:
         (result,) = operation.results
         own = result.shape.dimensions
-        if prod(own) < 2 or any(variable.shape.dimensions not in (own, ()) for variable in operation.reads):
+        if any(variable.shape.dimensions not in (own, ()) for variable in operation.reads):
             return False
         sources = [variable.view_source for variable in operation.reads]
         sizes = long_sizes(result.shape)

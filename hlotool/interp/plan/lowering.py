@@ -267,11 +267,7 @@ class Lowering:
         key = None
         if is_repeatable:
             key = (binding.function, x.opcode, tuple([_identities(operand) for operand in operands]), x.shape, tuple(binding.keywords.items()))
-            try:
-                known = scope.known.get(key)
-            except TypeError:
-                # A keyword argument may be a dictionary, which is not hashable.
-                key, known = None, None
+            known = scope.known.get(key)
             if known is not None:
                 return known
         results = self._fold(x, binding, operands) if is_repeatable and not binding.suspends else None
@@ -378,15 +374,15 @@ def _lowering(*opcodes: str) -> Callable[[_Handler], _Handler]:
 
 @_lowering("tuple")
 def _tuple(self: Lowering, scope: _Scope, x: Instruction, operands: list[Leaves]) -> _Run:
+    yield from ()
     return tuple([leaf for operand in operands for leaf in operand])
-    yield
 
 
 @_lowering("get-tuple-element")
 def _get_tuple_element(self: Lowering, scope: _Scope, x: Instruction, operands: list[Leaves]) -> _Run:
+    yield from ()
     first, last = self.range_of(x.operands[0].shape, x.attributes["index"])
     return operands[0][first:last]
-    yield
 
 
 @_lowering("call", "fusion")

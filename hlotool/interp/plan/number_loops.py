@@ -75,7 +75,7 @@ def number_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NumberLo
         return None
     outside = outside_variables(loop)
     writer = Writer()
-    if not all(map(can_hold, (*outside, *loop.condition.results, *loop.body.results))) or not _write(writer, loop, condition, body, outside):
+    if not all(map(can_hold, (*outside, *loop.condition.results))) or not _write(writer, loop, condition, body, outside):
         return None
     return NumberLoop(loop, writer, outside, native_loop(loop, bindings))
 

@@ -82,7 +82,7 @@ class NumberTemplates:
         """Restricts the range of a variable, given that its comparison with a constant is true."""
         x = comparison.instruction
         variable, limit = comparison.reads[0], comparison.reads[-1].constant
-        ends = _DISTANCES.get(str(x.attributes.get("direction"))) if x.opcode == "compare" else None
+        ends = _DISTANCES.get(str(x.attributes.get("direction")))
         if ends is None or limit is None or variable.constant is not None or not NUMBERS[variable.shape.element_type].element.is_integral:
             return
         bounds = [bound if end is None else int(limit) + end for bound, end in zip(limits_of(variable), ends, strict=True)]

@@ -116,10 +116,8 @@ def counted_dimension(variable: Variable) -> int | None:
         or variable.shape.element_type not in _COUNTED_TYPES
     ):
         return None
-    dimension = operation.instruction.attributes.get("iota_dimension")
-    if not isinstance(dimension, int) or not 0 <= dimension < variable.shape.rank or any(variable.shape.dynamic):
-        return None
-    return dimension if variable.shape.dimensions[dimension] > 1 else None
+    dimension: int = operation.instruction.attributes["iota_dimension"]
+    return dimension if 0 <= dimension < variable.shape.rank and variable.shape.dimensions[dimension] > 1 else None
 
 
 def _are_interchangeable(one: Shape, other: Shape) -> bool:
@@ -220,8 +218,7 @@ class Operation:
     @property
     def _instructions(self) -> list[Instruction]:
         """The operation's instruction, and those of all computations reachable from it."""
-        called = self.instruction.called
-        return [self.instruction, *(x for computation in reachable(called) for x in computation.instructions)] if called else [self.instruction]
+        return [self.instruction, *(x for computation in reachable(self.instruction.called) for x in computation.instructions)]
 
     @property
     def regions(self) -> tuple[Region, ...]:

@@ -3,7 +3,8 @@
 The name of the case file is the name of the request. A `^` marks the cursor, and two of them
 enclose a selection; the marks are not part of the document. Further parameters of a request, such
 as a new name, are given in a `// ask: ...` comment. The output is a description of the response, or
-the text after an edit.
+the text after an edit. With a comment `// at every word`, the request is made at each word; equal
+responses are described once.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from hlotool.workspace.settings import Settings
 __all__ = ["answer_text", "answered"]
 
 _MARK = "^"
+_EVERYWHERE = "// at every word\n"
+_WORD = re.compile(r"[\w.-]+|%|\(|=|,")
 _ASK = re.compile(r"// ask: (.*)")
 _CHECKS = RuleChoice(extend_select=("W",)).checks_for("m.hlo", Settings({}, None))
 
@@ -52,12 +55,31 @@ def answer_text(path: Path, case: Case) -> str | None:
     text, offsets = "".join(parts), [len("".join(parts[: k + 1])) for k in range(len(parts) - 1)]
     document = Document("file:///m.hlo", text)
     ask = _ASK.search(text)
+    answer = _ANSWERS[path.stem]
+    if _EVERYWHERE in text:
+        return "".join(f"{line}\n" for line in _answers_everywhere(answer, document, ask[1] if ask is not None else ""))
     area = document.lines.range(offsets[0], offsets[-1]) if offsets else document.lines.range(0, len(text))
     try:
-        lines = _ANSWERS[path.stem](Question(document, area, ask[1] if ask is not None else ""))
+        lines = answer(Question(document, area, ask[1] if ask is not None else ""))
     except HlotoolError as error:
         lines = [f"error: {error}"]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _answers_everywhere(answer: Callable[[Question], list[str]], document: Document, ask: str) -> Iterable[str]:
+    """Yields the responses at all words, except for empty ones."""
+    seen: dict[tuple[str, ...], str] = {}
+    for word in _WORD.finditer(document.text):
+        area = document.lines.range(word.start(), word.start())
+        lines = answer(Question(document, area, ask))
+        # The first line of a description is the range that it applies to.
+        key, place = tuple(lines[1:]), _position(document, document.lines.range(word.start(), word.end()))
+        if lines == ["nothing"]:
+            continue
+        known = seen.setdefault(key, place) if key else place
+        yield f"// at {place}: {lines[0].removeprefix('// ')}{'' if known == place else f', as at {known}'}"
+        if known == place:
+            yield from (f"//   {line.removeprefix('// ')}" for line in key if line != "//")
 
 
 # ---- responses as text ------------------------------------------------------------------------------------------------

@@ -42,10 +42,10 @@ class _NativeCluster:
     it never takes more than twice as long as with the better of the two choices.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seconds_to_compile: float) -> None:
         self.functions: list[Callable[..., None]] = []
         self.sources: list[tuple[NativeSource, list[Any]]] = []
-        self.seconds_to_compile = 0.0
+        self.seconds_to_compile = seconds_to_compile
         self._seconds = 0.0
         self._started = 0.0
         self._is_possible = True
@@ -83,8 +83,7 @@ def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable], dying
     if max(counts, default=0) < _MIN_OPERATIONS:
         ClusterWriter(writer, cluster, needed, dying, threads).write()
         return
-    native = _NativeCluster()
-    native.seconds_to_compile = _SECONDS * sum(len(part) for part in parts) + _SECONDS_PER_OPERATION * sum(counts)
+    native = _NativeCluster(_SECONDS * sum(len(part) for part in parts) + _SECONDS_PER_OPERATION * sum(counts))
     with writer.block(f"if {writer.bind(native)}.is_ready():"):
         _NativeWriter(writer, cluster, needed, dying, threads, native, parts).write()
     with writer.block("else:"):

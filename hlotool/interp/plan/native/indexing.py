@@ -22,7 +22,7 @@ def write_dynamic_slice(self: NativeStatements, operation: Operation) -> None:
     """Writes a dynamic-slice. Raises CannotCompile if it is unsupported."""
     (operand, *indices), (result,) = operation.reads, operation.results
     lengths = tuple(operation.instruction.attributes.get("dynamic_slice_sizes") or ())
-    if lengths != result.shape.dimensions or not fits(operand, lengths, indices, [operand, result]):
+    if not fits(operand, lengths, indices, [operand, result]):
         raise CannotCompile
     position = _position(self, operand, lengths, indices)
     target = self.array(result)
@@ -33,7 +33,7 @@ def write_dynamic_update_slice(self: NativeStatements, operation: Operation) -> 
     """Writes a dynamic-update-slice. Raises CannotCompile if it is unsupported."""
     (operand, update, *indices), (result,) = operation.reads, operation.results
     lengths = update.shape.dimensions
-    if operand.shape.dimensions != result.shape.dimensions or not fits(operand, lengths, indices, [operand, update, result]):
+    if not fits(operand, lengths, indices, [operand, update, result]):
         raise CannotCompile
     target = self.copy_or_update(operand, result)
     position = _position(self, operand, lengths, indices)
@@ -75,7 +75,7 @@ def write_gather(self: NativeStatements, operation: Operation) -> None:
     (operand, indices), (result,) = operation.reads, operation.results
     attributes = operation.instruction.attributes
     lengths, sizes = attributes["slice_sizes"], operand.shape.dimensions
-    if attributes.get("operand_batching_dims") or operand.shape.element_type != result.shape.element_type or result.is_scalar:
+    if attributes.get("operand_batching_dims") or result.is_scalar:
         raise CannotCompile
     vectors = _vectors(indices, attributes["index_vector_dim"])
     offset_dims = attributes.get("offset_dims", ())

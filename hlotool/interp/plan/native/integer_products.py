@@ -53,7 +53,10 @@ def native_product(operation: Operation, kernel: Callable[..., Array]) -> Callab
 
 
 class _Product:
-    """The product of two matrices: the kernel, until it has run for as long as compiling takes."""
+    """The product of two matrices: the kernel, until it has run half as long as compiling takes.
+
+    The products of one instruction take much longer in the kernel, and are rarely few.
+    """
 
     def __init__(self, form: MatrixForm, kernel: Callable[..., Array]) -> None:
         self._form = form
@@ -64,7 +67,7 @@ class _Product:
         self._function: Callable[..., None] | None = None
 
     def __call__(self, lhs: Array, rhs: Array, **keywords: object) -> Array:
-        if self._function is None and self._seconds > _SECONDS + seconds_to_load():
+        if self._function is None and self._seconds > (_SECONDS + seconds_to_load()) / 2:
             # If no variant is possible, there is nothing left to try in later calls.
             for variant in self._variants:
                 self._function = compile_text(variant.write(lhs.dtype == np.int8), [lhs, rhs, lhs, 0, 0, 0], variant.feature)

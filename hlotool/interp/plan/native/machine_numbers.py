@@ -214,14 +214,8 @@ class NumberWriter:
         lhs, rhs = self._same_type(one, other)
         if isinstance(op, (ast.FloorDiv, ast.Mod)):
             return self._divide(lhs, rhs, is_remainder=isinstance(op, ast.Mod))
-        if lhs.type in FLOATS:
-            name = _FLOAT_OPERATIONS.get(type(op))
-        elif lhs.type == "i1" and not isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
-            lhs, rhs = self._converted(lhs, "i64"), self._converted(rhs, "i64")
-            name = _INTEGER_OPERATIONS.get(type(op))
-        else:
-            name = _INTEGER_OPERATIONS.get(type(op))
-        if name is None:
+        name = (_FLOAT_OPERATIONS if lhs.type in FLOATS else _INTEGER_OPERATIONS).get(type(op))
+        if name is None or lhs.type == "i1":
             raise Untranslatable(type(op).__name__)
         return self._value(lhs.type, f"{name} {lhs.type} {lhs.text}, {rhs.text}")
 
@@ -277,9 +271,8 @@ class NumberWriter:
         number = self._converted(value, "i64")
         return self._wrap(number, Literal(8 * dtype.itemsize)) if dtype.kind == "i" else self._mask(number, 8 * dtype.itemsize)
 
-    def _wrap(self, value: Value, bits: Value) -> Number:
-        number = self._converted(value, "i64")
-        width = int(bits.value) if isinstance(bits, Literal) else 64
+    def _wrap(self, value: Value, bits: Literal) -> Number:
+        number, width = self._converted(value, "i64"), int(bits.value)
         if width == 64:
             return number
         return self._value("i64", f"sext i{width} {self._value(f'i{width}', f'trunc i64 {number.text} to i{width}').text} to i64")

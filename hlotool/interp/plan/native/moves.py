@@ -44,7 +44,7 @@ def moves_of(operation: Operation, binding: Binding) -> list[Move] | None:
     Returns None if the operation has too many moves, or changes the element type.
     """
     types = {variable.shape.element_type for variable in (*operation.reads, *operation.results)}
-    if len(types) != 1 or binding.per_call:
+    if len(types) != 1:
         return None
     first, numbers = 0, []
     for variable in operation.reads:

@@ -259,13 +259,8 @@ class _Translator(NumberWriter):
         variable = self._variables.get(name)
         if variable is not None:
             return self._value(variable.type, f"load {variable.type}, ptr {variable.text}")
-        value = self._namespace.get(name)
-        if isinstance(value, (bool, np.bool_)):
-            return Number("i1", str(bool(value)).lower())
-        if isinstance(value, (int, np.integer)):
-            return Literal(int(value))
+        value: Any = self._namespace.get(name)
         kind = float_type(value)
-        assert value is not None
         return Number(kind, float_text(float(value)))
 
     def _choose(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Number:
@@ -289,7 +284,7 @@ class _Translator(NumberWriter):
         if compute is not None:
             return compute(self, *arguments)
         function = self._namespace.get(name, {"abs": abs}.get(name))
-        if isinstance(function, type) and issubclass(function, np.generic):
+        if isinstance(function, type):
             return self._cast(arguments[0], np.dtype(function))
         if isinstance(function, np.ufunc) or function is abs:
             return self._intrinsic(function, self._number(arguments[0]))

@@ -25,7 +25,7 @@ import hlotool
 from checks.common import Mismatch, parsed, same
 from hlotool.interp.arguments.inputs import random_arguments
 from hlotool.interp.plan import blocks, fusing, loop_layouts, lowering
-from hlotool.interp.plan.native import clusters, loops
+from hlotool.interp.plan.native import cluster_functions, clusters, loops
 from hlotool.interp.plan.native.compiler import NativeSource, Step, compile_native
 
 __all__ = ["plan_text", "planned"]
@@ -33,7 +33,7 @@ __all__ = ["plan_text", "planned"]
 _LIMITS: dict[str, list[tuple[Any, str]]] = {
     "block": [(blocks, "BLOCK_ELEMENTS"), (fusing, "MIN_DOMAIN_SIZE")],
     "folded": [(lowering, "MAX_FOLDED_ELEMENTS")],
-    "group": [(clusters, "_MAX_OPERATIONS")],
+    "group": [(cluster_functions, "_MAX_OPERATIONS")],
     "inlined": [(lowering, "_INLINED_SIZE")],
     "ordered": [(loop_layouts, "_SMALLEST")],
     "repeated": [(blocks, "_MIN_REPEATED_LENGTH")],

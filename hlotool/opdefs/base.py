@@ -99,12 +99,12 @@ class OpDef:
     `done_of` is the start opcode for which it waits, and `update_of` is the start opcode whose
     operation it continues. The inverses of `start_of` and `done_of` are `start` and `done`. A done
     opcode returns element `returned_index` of its operand; `operands_index` is the index of the
-    operands in a start's result. `calls` lists the attributes with called
-    computations, in the order in which XLA stores them. `may_have_effect` is True if instructions
-    with this opcode can have an effect, which may also come from a computation that they call. `work(result, operand_shapes, attributes)`
-    counts the operations of an instruction. If `work` is None, an elementwise opcode has one
-    operation for each element of the result, and any other opcode has no operations. `kernel`
-    computes values. It is None until importing the interpreter sets it.
+    operands in a start's result. `calls` lists the attributes with called computations, in the
+    order in which XLA stores them. `may_have_effect` is True if instructions with this opcode can
+    have an effect, which may also come from a computation that they call. `work(result,
+    operand_shapes, attributes)` counts the operations of an instruction. If `work` is None, an
+    elementwise opcode has one operation for each element of the result, and any other opcode has no
+    operations. `kernel` computes values. It is None until importing the interpreter sets it.
     """
 
     __slots__ = (

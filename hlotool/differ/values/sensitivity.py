@@ -18,7 +18,7 @@ from hlotool.interp.arrays.values import Value, leaves, with_leaves
 from hlotool.interp.reports.comparison import tolerance_of
 from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
-from hlotool.opdefs.traits import FREE
+from hlotool.opdefs.traits import CONVERTS, FREE
 from hlotool.record import Record
 
 __all__ = ["Precision", "absolute_tolerances", "coarsest_unit", "precision_of"]
@@ -26,7 +26,6 @@ __all__ = ["Precision", "absolute_tolerances", "coarsest_unit", "precision_of"]
 # A sum of n rounding errors is larger than one of them; in runs of all pass dumps of 20 programs,
 # differences stayed below twice the change that the arguments caused.
 _MARGIN = 8.0
-_ROUNDING = frozenset({"convert", "reduce-precision"})
 _DIGITS_OF_F32 = 24
 
 
@@ -56,7 +55,7 @@ def precision_of(module: Module) -> Precision:
     types: set[str] = set()
     conversions: dict[tuple[str, str], int] = {}
     for x in module.all_instructions():
-        if x.op.name in _ROUNDING and x.shape.is_array:
+        if CONVERTS in x.op.traits and x.shape.is_array:
             pair = x.operands[0].shape.element_type, x.shape.element_type
             conversions[pair] = conversions.get(pair, 0) + 1
         elif x.operands and not x.op.calls and FREE not in x.op.traits:

@@ -102,30 +102,37 @@ def _pass_names(text: str) -> tuple[str, str, str]:
 def makers(names: Sequence[DumpName | None]) -> list[DumpName | None]:
     """Returns, for each dump, its name with the pass that made the changes since the previous dump.
 
-    That is the pass in the name, unless a pipeline starts: then a pass of the pipeline around it is
-    running, which changed the module before it started the inner pipeline. The pass is named by the
-    next dump of the outer pipeline, or announced by the previous dump.
+    That is the pass in the name, unless a pipeline starts inside of another pass: then that pass
+    changed the module before it started the inner pipeline. The next dump of the outer pipeline
+    names the pass. If there is no such dump, and the inner pipeline is the last one, later dumps are
+    missing; then the pass is the one that the previous dump announced.
 
-    >>> files = "module_1.f.0004.spmd.after_sdy.before_split.txt", "module_1.f.0005.cleanup.after_pipeline-start.before_dce.txt"
+    >>> files = ["module_1.f.0004.spmd.after_sdy.before_split.txt", "module_1.f.0005.cleanup.after_pipeline-start.before_dce.txt"]
     >>> maker = makers([dump_name(file) for file in files])[1]
     >>> maker.pipeline, maker.stage
     ('spmd', 'split')
     """
     found = list(names)
-    # The next dump of each pipeline in which a pass has finished.
-    finished: dict[tuple[str, str], str] = {}
+    # The pass in the next dump of each pipeline that has started before.
+    resumed: dict[str, str] = {}
     for k in range(len(names) - 1, 0, -1):
         name, earlier = names[k], names[k - 1]
-        if name is not None and earlier is not None and name.stage == _START and earlier.phase == _PASS and earlier.pipeline != name.pipeline:
-            stage = finished.get((name.dump, earlier.pipeline), "") or earlier.following
-            if stage not in ("", _END_OF_PIPELINE):
-                found[k] = name._replace(pipeline=earlier.pipeline, stage=stage, following="")
-        if name is not None:
-            if name.stage == _START:
-                finished.pop((name.dump, name.pipeline), None)
-            else:
-                finished[name.dump, name.pipeline] = name.stage
+        if name is None:
+            continue
+        if name.stage != _START:
+            resumed[name.pipeline] = name.stage
+            continue
+        resumed.pop(name.pipeline, None)
+        outer = next((other.pipeline for other in reversed(names[:k]) if other is not None and other.pipeline in resumed), "")
+        if outer:
+            found[k] = name._replace(pipeline=outer, stage=resumed[outer], following="")
+        elif _is_last(name, names[k + 1 :]) and earlier is not None and earlier.following not in ("", _END_OF_PIPELINE):
+            found[k] = name._replace(pipeline=earlier.pipeline, stage=earlier.following, following="")
     return found
+
+
+def _is_last(name: DumpName, later: Sequence[DumpName | None]) -> bool:
+    return all(other is not None and other.phase == _PASS and other.pipeline == name.pipeline for other in later)
 
 
 def natural_order(names: Iterable[str]) -> list[str]:

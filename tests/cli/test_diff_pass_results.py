@@ -169,7 +169,7 @@ def test_results_without_a_sharding_are_not_called_different(cli, folder):
     assert "result 0 is f32[8,4] in one module, and f32[4,2] on each device of the other; no sharding says which part" in result.output
 
 
-def test_a_pass_that_rounds_to_bf16_elsewhere_is_not_accused(cli, folder):
+def test_a_pass_that_computes_in_bf16_is_not_accused(cli, folder):
     text = """HloModule jit_f
 sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
 ENTRY main {
@@ -184,11 +184,12 @@ ENTRY main {
 """
     wide = text.replace("bf16[16] exponential(b)", "f32[16] exponential(w)").replace("bf16[16] multiply(e, b)", "f32[16] multiply(e, w)")
     wide = wide.replace("  e = ", "  w = f32[16] convert(b)\n  e = ").replace("  f = f32[16] convert(m)\n", "").replace("reduce(f", "reduce(m")
-    steps = {"before_optimizations": text, "0000.simplification.after_float-normalization.before_dce": wide}
-    assert cli("diff", "--passes", "--semantic", folder(steps)).exit_code == 0
-    wrong = {"0001.simplification.after_dce.before_cse": wide.replace("multiply(e, w)", "multiply(e, e)")}
-    for name, wrong_text in wrong.items():
-        Path("dumps", f"module_0001.jit_f.{name}.txt").write_text(wrong_text, encoding="utf-8")
+    steps = {"before_optimizations": wide, "0000.simplification.after_change-op-data-type.before_dce": text}
+    [module] = document_of(cli, folder(steps), exit_code=0)["modules"]
+    assert ["change-op-data-type" in rounding["file"] for rounding in module["roundings"]] == [True]
+    assert "simplification/change-op-data-type computes with other float types: result 0" in cli("diff", "--passes", "--semantic", "dumps").output
+    wrong = text.replace("multiply(e, b)", "multiply(e, e)")
+    Path("dumps", "module_0001.jit_f.0001.simplification.after_dce.before_cse.txt").write_text(wrong, encoding="utf-8")
     [module] = document_of(cli, "dumps", exit_code=1)["modules"]
     assert module["culprit"]["pass"] == "dce"
     assert module["culprit"]["right"]["instruction"] == "m"

@@ -29,6 +29,7 @@ from hlotool.differ.rendering.run_report import mismatch_rows
 from hlotool.differ.values.array_comparison import Tolerances
 from hlotool.differ.values.causes import cause_of_difference
 from hlotool.differ.values.mismatches import Mismatch
+from hlotool.differ.values.runs import ResultDifference
 from hlotool.errors import EvaluationError
 from hlotool.interp.engine.allocation import memory_limit
 from hlotool.interp.run_options import RunOptions
@@ -182,12 +183,15 @@ def _finding_rows(finding: _Finding, request: ManyRequest) -> Iterator[Row]:
         yield Row("=", f"{title}{_label(finding.maker, files[bad])} changed the results, in step {bad} of {len(files) - 1}")
         yield Row("-", f"- {files[good]}")
         yield Row("+", f"+ {files[bad]}")
-        yield Row(" ", cut(f"  {_result_text(finding.culprit)}", request.style.width))
+        yield Row(" ", cut(f"  {_result_text(finding.culprit.difference)}", request.style.width))
         if bad - good > 1:
             yield Row(" ", f"  the {counted(bad - good - 1, 'dump')} between them could not be compared")
     if request.choice.all_steps:
         for number in search.compared:
             yield Row(".", f"  {files[number]}: {'differs' if finding.culprit is not None and number == finding.culprit.bad else 'compared'}")
+    for rounding in search.roundings:
+        label = _label(makers(finding.sequence.names)[rounding.number], files[rounding.number])
+        yield Row(".", cut(f"  {label} computes with other float types: {_result_text(rounding.difference)}", request.style.width))
     reasons: dict[str, int] = {}
     for left_out in search.left_out:
         reasons[left_out.reason] = reasons.get(left_out.reason, 0) + 1
@@ -209,8 +213,7 @@ def _agreement(finding: _Finding) -> str:
     return f"no pass changed the results: {where} agree"
 
 
-def _result_text(culprit: Culprit) -> str:
-    difference = culprit.difference
+def _result_text(difference: ResultDifference) -> str:
     worst = difference.comparison.worst[0] if difference.comparison.worst else None
     device = f" on device {difference.device}" if difference.device is not None else ""
     if worst is None:
@@ -221,7 +224,7 @@ def _result_text(culprit: Culprit) -> str:
         if difference.comparison.elements > 1
         else ""
     )
-    return f"result {difference.leaf}{device}{at}: {worst.ours:.9g} in the first dump, {worst.theirs:.9g} here{of}"
+    return f"result {difference.leaf}{device}{at}: {worst.ours:.9g} before, {worst.theirs:.9g} after it{of}"
 
 
 def _document(finding: _Finding) -> dict[str, Any]:
@@ -231,14 +234,18 @@ def _document(finding: _Finding) -> dict[str, Any]:
         "dump": finding.sequence.dump,
         "files": files,
         "culprit": None if finding.culprit is None else _culprit_document(finding, finding.culprit),
+        "roundings": [{"file": files[rounding.number], **_result(rounding.difference)} for rounding in search.roundings],
         "compared": search.compared,
         "left_out": [{"file": files[left_out.number], "reason": left_out.reason} for left_out in search.left_out],
     }
 
 
+def _result(difference: ResultDifference) -> dict[str, Any]:
+    return {"leaf": difference.leaf, "device": difference.device, **difference.comparison.as_dict()}
+
+
 def _culprit_document(finding: _Finding, culprit: Culprit) -> dict[str, Any]:
     maker, mismatch = finding.maker, finding.mismatch
-    difference = culprit.difference
     document: dict[str, Any] = {
         "step": culprit.bad,
         "number": None if maker is None or not maker.pipeline else maker.number,
@@ -246,7 +253,7 @@ def _culprit_document(finding: _Finding, culprit: Culprit) -> dict[str, Any]:
         "pass": "" if maker is None else maker.stage,
         "previous": finding.sequence.files[culprit.good],
         "file": finding.sequence.files[culprit.bad],
-        "result": {"leaf": difference.leaf, "device": difference.device, **difference.comparison.as_dict()},
+        "result": _result(culprit.difference),
         "left": None,
         "right": None,
         "mismatch": None,

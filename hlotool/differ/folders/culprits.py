@@ -89,7 +89,7 @@ class ResultSearch:
         # The differences from the current base.
         self.differences: dict[int, ResultDifference | None] = {}
         self.shardings: dict[int, Sharding | None] = {}
-        self.precisions: dict[int, Precision] = {}
+        self.precisions: dict[int, Precision | None] = {}
 
     def run(self, *, all_steps: bool = False) -> SearchOutcome:
         """Returns the first version whose results differ.
@@ -111,31 +111,31 @@ class ResultSearch:
                 bad = next(self._usable(range(end, self.count), self._compare), None)
                 if bad is None:
                     return None
-            elif self._precision(good).rounds_like(self._precision(bad)) or self._differs_roughly(bad):
-                difference = self.differences[bad]
-                assert difference is not None
-                return Culprit(good, bad, difference)
             difference = self.differences[bad]
-            if difference is not None and self._differs_roughly(bad):
-                return Culprit(good, bad, difference)
             if difference is not None:
+                before, after = self._precision(good), self._precision(bad)
+                if before is None or after is None or before.rounds_like(after) or self._differs_roughly(bad):
+                    return Culprit(good, bad, difference)
                 self.roundings.append(Rounding(bad, difference))
             self._rebase(bad)
             base = bad
 
     def _end_of_precision(self, base: int) -> int:
         """Returns the number after the last version that computes with the same float types."""
-        number = base
-        while number < self.count and (number in self.left_out or self._precision(number).types == self._precision(base).types):
-            number += 1
-        return number
+        types = {None, self._types(base)}
+        return next((number for number in range(base, self.count) if self._types(number) not in types), self.count)
 
-    def _precision(self, number: int) -> Precision:
+    def _types(self, number: int) -> frozenset[str] | None:
+        precision = self._precision(number)
+        return None if precision is None else precision.types
+
+    def _precision(self, number: int) -> Precision | None:
+        """Returns the float types of a version, or None if it cannot be read."""
         if number not in self.precisions:
             try:
                 self.precisions[number] = precision_of(self.module_of(number))
             except HlotoolError:
-                self.precisions[number] = Precision(frozenset(), {}, 0.0)
+                self.precisions[number] = None
         return self.precisions[number]
 
     # ---- searching ------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ class ResultSearch:
     def _rebase(self, number: int) -> None:
         """Makes a version the one that the others are compared with."""
         module = self.module_of(number)
-        self.expected = self._with_tolerances(self._results(number, module), self._precision(number).unit)
+        self.expected = self._with_tolerances(self._results(number, module), precision_of(module).unit)
         self.differences = {number: None}
 
     def _with_tolerances(self, results: Results, unit: float) -> Results:

@@ -144,6 +144,16 @@ def test_the_text_names_the_pass_the_line_and_the_values(cli, folder):
     assert any("model.py:21" in line for line in lines)
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_module_agrees_with_its_partition(cli, file_of, swapped):
+    files = file_of("whole.hlo", SPREAD), file_of("parts.hlo", PARTS)
+    assert cli("diff", "--semantic", *(files[::-1] if swapped else files)).exit_code == 0
+    wrong = file_of("wrong.hlo", PARTS.replace(*DROPPED))
+    result = cli("diff", "--semantic", files[0], wrong)
+    assert result.exit_code == 1
+    assert "the results differ on random input 0" in result.output
+
+
 def test_dumps_that_cannot_run_are_left_out(cli, folder):
     first, replacement, names, instruction = FAULTS["constant"]
     steps = planted(first, replacement)

@@ -42,6 +42,7 @@ _LIMITS: dict[str, list[tuple[Any, str]]] = {
 }
 _DATA = re.compile(r"(?<=steps\.ctypes\.data, )\d+\)")
 """An address inside NumPy."""
+_BOUND = re.compile(r"\bk\d+\b")
 _SETTINGS = re.compile(r"^// plan: (.+)$", re.MULTILINE)
 
 
@@ -73,7 +74,13 @@ def plan_text(path: Path, case: Case) -> str:
         # Functions of computations that kernels call are compiled when they are called.
         outcome(module, random_arguments(module, 0), "plan", options)
         plan = compiled.source or f"# {compiled.reason}"
-    return "\n".join([plan, *(f"# machine code\n{source}" for source in found)]) + "\n"
+    return _numbered("\n".join([plan, *(f"# machine code\n{source}" for source in found)]) + "\n")
+
+
+def _numbered(text: str) -> str:
+    """Numbers the bound values from 0, since their numbers depend on what has been compiled before."""
+    numbers: dict[str, str] = {}
+    return _BOUND.sub(lambda match: numbers.setdefault(match[0], f"k{len(numbers)}"), text)
 
 
 def _compile(source: NativeSource, arguments: Sequence[Any]) -> Step:

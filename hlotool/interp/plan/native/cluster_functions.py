@@ -259,7 +259,7 @@ class FunctionWriter:
     def _write_elements(self, stage: Stage) -> None:
         """Writes nested loops over the elements of a stage's results."""
         writer, templates = self._writer, self._statements.templates
-        own = {operation.results[0] for operation in stage.operations}
+        own = dict.fromkeys(operation.results[0] for operation in stage.operations)
         keys = dict.fromkeys(key for operation in stage.operations for key in self._cluster.keys(operation))
         loaded = {key: self._memory(key) for key in keys if key[0] not in own and key not in self._numbers and uniform_number(key[0]) is None}
         heads, index = self._loops(self._inner(stage.axes), [memory.axes for memory in loaded.values()])

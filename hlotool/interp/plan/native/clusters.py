@@ -165,7 +165,7 @@ class _NativeWriter(ClusterWriter):
         tile = self.chunk if len(part) == 1 else min(self.chunk, max(1, blocks.BLOCK_ELEMENTS // _TILE_PARTS // rest))
         function = FunctionWriter(self.cluster, self.axis, part, tile)
         operations = [operation for stage in part for operation in stage.operations]
-        own = {operation.results[0] for operation in operations}
+        own = dict.fromkeys(operation.results[0] for operation in operations)
         keys = [key for operation in operations for key in self.cluster.keys(operation)]
         for key in dict.fromkeys(keys):
             variable, _ = key

@@ -145,8 +145,6 @@ def constant_value(x: Instruction) -> Number | None:
     >>> constant_value(parse("ENTRY e { one = s8[] constant(-1) ROOT b = f32[] convert(one) }").entry.root)
     -1.0
     """
-    if x.op is not _CONSTANT and x.op not in _MOVING:
-        return None
     conversions: tuple[str, ...] = ()
     for _ in range(_MAX_STEPS):
         if not _moves(x):

@@ -102,15 +102,13 @@ class InstructionEdits(EditState):
         )
 
     def _owner_at(self, before: Instruction | None, after: Instruction | None, into: Computation | None) -> Computation:
-        if before is not None and after is None and into is None:
-            return self.owner(before)
         if (before is not None) + (after is not None) + (into is not None) != 1:
             raise EditError("give exactly one of before=, after= and into=")
         if into is not None:
             if into in self._erased or into not in self.module.computations:
                 raise EditError(f"computation '{into.name}' is not in the module; use add_computation")
             return into
-        return self.owner(after)  # type: ignore[arg-type]  # one of them is given
+        return self.owner(before or after)  # type: ignore[arg-type]  # one of them is given
 
     def _add_instruction(self, x: Instruction, owner: Computation, before: Instruction | None, after: Instruction | None) -> None:
         order = self._order(owner)
@@ -258,9 +256,8 @@ class InstructionEdits(EditState):
         self._remove_instruction(x, owner)
 
     def _remove_instruction(self, x: Instruction, owner: Computation) -> None:
-        if x in self._uses.successors:
-            for successor in self.control_successors(x):
-                self._replace_control_predecessor(successor, x, x.control_predecessors)
+        for successor in self.control_successors(x):
+            self._replace_control_predecessor(successor, x, x.control_predecessors)
         if x.op.calls:
             self._calls_changed = True
         self._order(owner).remove(x)

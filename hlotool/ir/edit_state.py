@@ -216,9 +216,6 @@ class EditState:
             self.module.notes.spans.pop(computation, None)
 
     def _order(self, computation: Computation) -> LinkedOrder[Instruction]:
-        if computation in self._unwritten:
-            self.module.notes.edit_count += 1
-            return self._orders[computation]
         self._mark_changed(computation)
         self._unwritten[computation] = None
         order = self._orders.get(computation)

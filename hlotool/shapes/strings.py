@@ -131,8 +131,7 @@ def skip_trivia(text: str, start: int) -> int:
     >>> skip_trivia("  // one\\n/* two */ x", 0)
     19
     """
-    match = _TRIVIA.match(text, start)
-    return match.end() if match else start
+    return _TRIVIA.match(text, start).end()  # type: ignore[union-attr]  # always matches
 
 
 def printed_string(value: str) -> str:

@@ -1,4 +1,4 @@
-"""The list of instructions changed by an edit, which passes visit again."""
+"""The lists of changes by an edit, which passes visit again, and the order afterwards."""
 
 from __future__ import annotations
 
@@ -52,3 +52,47 @@ def test_control_dependencies_of_a_module():
         assert rewriter.has_control_dependencies is True
         rewriter.erase(module.entry["r"])
         assert rewriter.has_control_dependencies is False
+
+
+def test_a_shape_may_be_text():
+    module = hlotool.parse("ENTRY e { p = f32[4] parameter(0) ROOT n = f32[4] negate(p) }")
+    with Rewriter(module) as rewriter:
+        rewriter.update(module.entry.root, shape="f32[4]{0:T(128)}")
+    assert "n = f32[4]{0:T(128)} negate" in hlotool.to_text(module)
+
+
+def test_the_order_after_finish_is_that_of_the_module():
+    module = hlotool.parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT n = f32[] negate(p) }")
+    rewriter = Rewriter(module)
+    p, a, n = module.entry.instructions
+    rewriter.set_operand(a, 0, n)
+    rewriter.set_root(a)
+    rewriter.insert("abs", [a], after=p)
+    rewriter.finish()
+    assert rewriter.instructions(module.entry) == module.entry.instructions
+    assert module.entry.instructions.index(n) < module.entry.instructions.index(a)
+
+
+def test_the_computations_that_changed():
+    module = hlotool.parse(
+        "f { a = f32[] parameter(0) ROOT b = f32[] abs(a) } g { c = f32[] parameter(0) ROOT d = f32[] negate(c) } "
+        "ENTRY e { p = f32[] parameter(0) q = f32[] call(p), to_apply=f ROOT r = f32[] call(q), to_apply=g }"
+    )
+    f, g, entry = module.computations
+    rewriter = Rewriter(module)
+    count = rewriter.change_count
+    rewriter.set_root(rewriter.insert("sine", [f.root], into=f))
+    assert set(rewriter.changed_computations_since(count)) == {f}
+    rewriter.replace_all_uses(entry.root, entry.parameters[0])
+    rewriter.erase(entry.root) if not rewriter.is_used(entry.root) else rewriter.set_root(entry.parameters[0])
+    assert None not in rewriter.changed_computations_since(count)
+    assert {f, entry} <= set(rewriter.changed_computations_since(count)) <= {f, g, entry}
+
+
+def test_a_moved_body_keeps_its_parameters_only():
+    module = hlotool.parse("f { a = f32[] parameter(0) ROOT b = f32[] abs(a) } ENTRY e { p = f32[] parameter(0) ROOT q = f32[] call(p), to_apply=f }")
+    body, call = module.computations[0], module.entry.root
+    rewriter = Rewriter(module)
+    rewriter.move_body(body, [module.entry.parameters[0]], call)
+    rewriter.flush()
+    assert body.instructions == body.parameters

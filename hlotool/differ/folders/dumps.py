@@ -100,12 +100,12 @@ def _pass_names(text: str) -> tuple[str, str, str]:
 
 
 def makers(names: Sequence[DumpName | None]) -> list[DumpName | None]:
-    """Returns, for each dump, its name with the pass that made the changes since the previous dump.
+    """Returns the name of each dump with the pass that made the changes since the previous dump.
 
     That is the pass in the name, unless a pipeline starts inside of another pass: then that pass
     changed the module before it started the inner pipeline. The next dump of the outer pipeline
-    names the pass. If there is no such dump, and the inner pipeline is the last one, later dumps are
-    missing; then the pass is the one that the previous dump announced.
+    names the pass. If there is no such dump, and the inner pipeline is the last one, later dumps
+    are missing; then the pass is the one that the previous dump announced.
 
     >>> files = ["module_1.f.0004.spmd.after_sdy.before_split.txt", "module_1.f.0005.cleanup.after_pipeline-start.before_dce.txt"]
     >>> maker = makers([dump_name(file) for file in files])[1]

@@ -48,7 +48,7 @@ class Writer:
         self._lines = Lines()
         self._indent = ""
         self._names: dict[Variable, str] = {}
-        self._bound: dict[int, str] = {}
+        self._bound: dict[int | tuple[int, ...], str] = {}
         self._count = 0
 
     @property
@@ -111,13 +111,15 @@ class Writer:
 
     def bind(self, value: Any, name: str | None = None) -> str:
         """Returns the name of an object in the source, which is `name` if that is free."""
-        known = self._bound.get(id(value))
+        # Whether equal dimensions are the same tuple depends on the modules that were read before.
+        key = value if type(value) is tuple and all(type(number) is int for number in value) else id(value)
+        known = self._bound.get(key)
         if known is not None:
             return known
         if name is None or self.namespace.get(name, value) is not value:
             name = f"k{len(self.namespace)}"
         self.namespace[name] = value
-        self._bound[id(value)] = name
+        self._bound[key] = name
         return name
 
     def local(self, prefix: str = "t") -> str:

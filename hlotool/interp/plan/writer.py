@@ -111,7 +111,7 @@ class Writer:
 
     def bind(self, value: Any, name: str | None = None) -> str:
         """Returns the name of an object in the source, which is `name` if that is free."""
-        # Whether equal dimensions are the same tuple depends on the modules that were read before.
+        # Equal dimensions may be one object or several, depending on what has been read before.
         key = value if type(value) is tuple and all(type(number) is int for number in value) else id(value)
         known = self._bound.get(key)
         if known is not None:

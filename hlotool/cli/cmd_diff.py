@@ -108,7 +108,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
     is_flag=True,
     help="Run the modules on the same inputs, and show the first instruction whose values differ; with --passes, the pass that changed the results.",
 )
-@click.option("--n", type=click.IntRange(min=1), metavar="N", help="With --semantic: number of random inputs; default: 1.")
+@click.option("--n", type=click.IntRange(min=1), metavar="N", help="With --semantic: number of random inputs; default: 1, or 3 with --passes.")
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="With --semantic: seed of the inputs; default: 0.")
 @click.option("--rtol", type=number_type, metavar="X", help="With --semantic: relative tolerance of floats, as in run --against.")
 @click.option("--atol", type=number_type, metavar="X", help="With --semantic: absolute tolerance of floats.")

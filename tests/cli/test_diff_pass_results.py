@@ -168,6 +168,28 @@ def test_dumps_that_cannot_run_are_left_out(cli, folder):
     assert "secret" in left_out["reason"]
 
 
+def test_a_dump_with_another_number_of_parameters_is_left_out(cli, folder):
+    steps = {"before_optimizations": WHOLE, "0001.p.after_a.before_b": WHOLE.replace("one = f32[] constant(1)", "one = f32[] parameter(2)")}
+    result = cli("diff", "--passes", "--semantic", folder(steps))
+    assert result.exit_code == 2
+    assert "no two dumps can be compared: it has 3 parameters, the first module has 2" in result.output
+
+
+def test_a_timeout_is_not_agreement(cli, folder):
+    state = "(s32[], f32[200000])"
+    loop = f"""HloModule jit_f
+body {{ s = {state} parameter(0) i = s32[] get-tuple-element(s), index=0 x = f32[200000] get-tuple-element(s), index=1
+  one = s32[] constant(1) n = s32[] add(i, one) y = f32[200000] sine(x) ROOT t = {state} tuple(n, y) }}
+cond {{ s = {state} parameter(0) i = s32[] get-tuple-element(s), index=0 end = s32[] constant(1) ROOT l = pred[] compare(i, end), direction=LT }}
+ENTRY main {{ x = f32[200000] parameter(0) z = s32[] constant(0) t = {state} tuple(z, x) ROOT w = {state} while(t), condition=cond, body=body }}
+"""
+    steps = dict.fromkeys(["before_optimizations", "0001.p.after_a.before_b"], loop)
+    steps["0002.p.after_b.before_c"] = loop.replace("constant(1) ROOT", "constant(90000) ROOT")
+    result = cli("diff", "--passes", "--semantic", "--timeout", "0.5", folder(steps))
+    assert result.exit_code == 2
+    assert "took longer than 0.5 s" in result.output
+
+
 def test_results_without_a_sharding_are_not_called_different(cli, folder):
     steps = {"before_optimizations": WHOLE, "0003.spmd-partitioner.after_spmd-partitioning.before_x": PARTS}
     assert cli("diff", "--passes", "--semantic", folder(steps)).exit_code == 0

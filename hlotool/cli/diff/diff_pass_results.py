@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import hlotool
 from hlotool.cli.diff.diff_many import ManyRequest, write_document, write_rows
 from hlotool.cli.diff.diff_pass_files import chosen_sequences, files_of_passes
-from hlotool.cli.diff.diff_runs import MAX_ITERATIONS, RunChoice
+from hlotool.cli.diff.diff_runs import RunChoice
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import counted
 from hlotool.cli.progress import progress
@@ -27,13 +27,13 @@ from hlotool.differ.rendering.highlight import cut
 from hlotool.differ.rendering.rows import EMPTY, Layout, Row
 from hlotool.differ.rendering.run_report import mismatch_rows
 from hlotool.differ.values.array_comparison import Tolerances
-from hlotool.differ.values.causes import cause_of_difference
+from hlotool.differ.values.causes import DEFAULT_OPTIONS, cause_of_difference
 from hlotool.differ.values.mismatches import Mismatch
 from hlotool.differ.values.runs import ResultDifference
 from hlotool.errors import EvaluationError
 from hlotool.interp.engine.allocation import memory_limit
-from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
+from hlotool.record import replace
 from hlotool.workspace.comparing import forget_modules, module_of_file
 from hlotool.workspace.writing import check_outputs
 
@@ -70,10 +70,6 @@ class _Finding(NamedTuple):
         """The name of the dump of the culprit, with the pass that made it."""
         return None if self.culprit is None else makers(self.sequence.names)[self.culprit.bad]
 
-    @property
-    def title(self) -> str:
-        return " ".join(part for part in (self.sequence.module, f"({self.sequence.dump})" if self.sequence.dump else "") if part)
-
 
 def compare_pass_results(files: Sequence[str], request: ManyRequest, outcome: Outcome, deadline: Deadline) -> None:
     """Runs the dumps of each module, and sets the exit code.
@@ -95,7 +91,7 @@ def compare_pass_results(files: Sequence[str], request: ManyRequest, outcome: Ou
             outcome.at_least(1)
         elif len(finding.search.compared) < 2:
             reason = finding.search.left_out[0].reason if finding.search.left_out else "there is only one"
-            outcome.failed(f"{finding.title or 'passes'}: no two dumps can be compared: {reason}")
+            outcome.failed(f"{finding.sequence.title or 'passes'}: no two dumps can be compared: {reason}")
     if request.base.quiet or not found:
         return
     if request.base.output_format == "json":
@@ -107,41 +103,40 @@ def compare_pass_results(files: Sequence[str], request: ManyRequest, outcome: Ou
 def _search(sequence: DumpSequence, request: ManyRequest, deadline: Deadline) -> _Finding:
     """Searches the dumps of a module, with one random input after another."""
     choice = RunChoice(**{"n": _INPUTS, **(request.base.semantic or {})})
-    tolerances = Tolerances(choice.rtol, choice.atol)
-    finding = None
-    with progress(len(sequence.files), sequence.module or "Running", quiet=request.base.quiet) as advance:
+    options = replace(
+        DEFAULT_OPTIONS, elided_fill=choice.elided, seed=choice.seed, max_memory=request.base.max_memory, timeout_seconds=deadline.seconds
+    )
+
+    def module_of(number: int) -> Module:
+        module = module_of_file(sequence.files[number], request.base.form)
+        errors = [diagnostic for diagnostic in hlotool.verify(module) if diagnostic.severity == "error"]
+        if errors:
+            raise EvaluationError(errors)
+        return module
+
+    with progress(len(sequence.files), sequence.module or "Running", quiet=request.base.quiet) as show:
+
+        def advance(number: int) -> None:
+            # A run that takes too long must end the command, not leave out the dump.
+            deadline.check()
+            show(sequence.files[number])
+
+        search = ResultSearch(len(sequence.files), module_of, tolerances=Tolerances(choice.rtol, choice.atol), options=options, advance=advance)
         for k in range(choice.n):
-            options = RunOptions(
-                elided_fill=choice.elided, seed=choice.seed + k, max_iterations=MAX_ITERATIONS, max_memory=request.base.max_memory,
-                timeout_seconds=deadline.seconds,
-            )  # fmt: skip
-
-            def module_of(number: int) -> Module:
-                deadline.check()
-                module = module_of_file(sequence.files[number], request.base.form)
-                errors = [diagnostic for diagnostic in hlotool.verify(module) if diagnostic.severity == "error"]
-                if errors:
-                    raise EvaluationError(errors)
-                return module
-
-            search = ResultSearch(
-                len(sequence.files), module_of, seed=choice.seed + k, tolerances=tolerances, options=options,
-                advance=lambda number: advance(sequence.files[number]),
-            )  # fmt: skip
-            finding = _Finding(sequence, search.run(all_steps=request.choice.all_steps))
+            finding = _Finding(sequence, search.run(choice.seed + k, all_steps=request.choice.all_steps))
+            deadline.check()
             if finding.culprit is not None:
-                return _explained(finding, search, request, options)
-    assert finding is not None
+                return _explained(finding, search, request)
     return finding
 
 
-def _explained(finding: _Finding, search: ResultSearch, request: ManyRequest, options: RunOptions) -> _Finding:
+def _explained(finding: _Finding, search: ResultSearch, request: ManyRequest) -> _Finding:
     """Returns the finding with the first pair of instructions that makes the results differ."""
     assert finding.culprit is not None
     left, right = search.module_of(finding.culprit.good), search.module_of(finding.culprit.bad)
     delta = diff(left, right)
     try:
-        cause = cause_of_difference(delta, search.inputs, search.tolerances, options, search.expected.absolute)
+        cause = cause_of_difference(delta, search.inputs, search.tolerances, search.options, search.expected.absolute)
     except EvaluationError:
         return finding
     if cause is None:
@@ -175,7 +170,7 @@ def _rows(found: Sequence[_Finding], request: ManyRequest) -> Iterator[Row]:
 
 def _finding_rows(finding: _Finding, request: ManyRequest) -> Iterator[Row]:
     files, search = finding.sequence.files, finding.search
-    title = f"{finding.title}: " if finding.title else ""
+    title = f"{finding.sequence.title}: " if finding.sequence.title else ""
     if finding.culprit is None:
         yield Row("=", f"{title}{_agreement(finding)}")
     else:

@@ -53,13 +53,9 @@ class _Report(NamedTuple):
     rows: list[PassRow]
     first: PassRow | None = None
 
-    @property
-    def title(self) -> str:
-        return " ".join(part for part in (self.sequence.module, f"({self.sequence.dump})" if self.sequence.dump else "") if part)
-
 
 def _add_title(report: _Report, sentence: str) -> str:
-    return f"{report.title}: {sentence}" if report.title else sentence
+    return f"{report.sequence.title}: {sentence}" if report.sequence.title else sentence
 
 
 def compare_passes(files: Sequence[str], request: ManyRequest, outcome: Outcome, deadline: Deadline) -> None:
@@ -228,7 +224,7 @@ def _markdown(report: Sequence[_Report], request: ManyRequest) -> None:
         sentence = _until_sentence(one, request) if request.until is not None else pass_headline(one.rows)
         table = [("pass", "instructions", "changes"), *((visible(row.label), row.instructions, row.compared.sentence) for row in rows)]
         blocks = [(visible(row.label), row.compared.shown) for row in rows if row.compared.shown]
-        pieces.append(listing(visible(one.title or "Passes"), sentence, table, blocks))
+        pieces.append(listing(visible(one.sequence.title or "Passes"), sentence, table, blocks))
     write_text("\n".join(pieces), request)
 
 

@@ -10,18 +10,17 @@ from hlotool.cli.run.run_deadline import Deadline
 from hlotool.cli.run.run_progress import RunProgress, is_wanted
 from hlotool.differ.delta import Delta
 from hlotool.differ.semantic import SemanticDifference, semantic_difference
+from hlotool.differ.values.causes import DEFAULT_OPTIONS
 from hlotool.differ.values.runs import devices_of
 from hlotool.errors import EvaluationError, HlotoolError
 from hlotool.interp.engine.memory_estimate import memory_diagnostics
 from hlotool.interp.engine.preparation import prepare
-from hlotool.interp.run_options import RunOptions
 from hlotool.ir.model import Module
+from hlotool.record import replace
 
-__all__ = ["MAX_ITERATIONS", "RunChoice", "run_both"]
+__all__ = ["RunChoice", "run_both"]
 
 _MAX_DEVICES = 1024
-MAX_ITERATIONS = 100_000
-"""The maximum number of iterations of a loop in a comparison."""
 
 
 class RunChoice(NamedTuple):
@@ -42,9 +41,7 @@ def run_both(delta: Delta, choice: RunChoice, max_memory: int | None, deadline: 
     devices = max(devices_of(delta.left), devices_of(delta.right))
     if devices > _MAX_DEVICES:
         raise HlotoolError(f"the modules are for {devices} devices; at most {_MAX_DEVICES} can be run in this process")
-    options = RunOptions(
-        elided_fill=choice.elided, seed=choice.seed, max_iterations=MAX_ITERATIONS, max_memory=max_memory, timeout_seconds=deadline.seconds
-    )
+    options = replace(DEFAULT_OPTIONS, elided_fill=choice.elided, seed=choice.seed, max_memory=max_memory, timeout_seconds=deadline.seconds)
     held = 0
     for side, module in (("left", delta.left), ("right", delta.right)):
         _check(side, module)

@@ -47,13 +47,11 @@ class LeftOut(Record):
 class SearchOutcome(Record):
     """The outcome of a search: the culprit, if there is one, and what was compared.
 
-    `first` is the number of the first version that could be run, or None if there is none.
     `compared` lists the numbers of all versions that were run, and `roundings` the versions whose
     results differ only since they round differently.
     """
 
     culprit: Culprit | None
-    first: int | None
     compared: list[int]
     roundings: list[Rounding]
     left_out: list[LeftOut]
@@ -62,9 +60,10 @@ class SearchOutcome(Record):
 class ResultSearch:
     """A search among versions of a module, all of which are run on the same inputs.
 
-    `module_of` returns a version by its number; it may raise HlotoolError. Versions that compute
-    with the same float types are compared with the first of them. Where the float types change,
-    the results may differ by rounding errors of the coarser type.
+    `module_of` returns a version by its number; a version for which it raises HlotoolError is left
+    out. `advance` is called before a version is read and run, and may end the search by raising an
+    exception. Versions that compute with the same float types are compared with the first of them.
+    Where the float types change, the results may differ by rounding errors of the coarser type.
     """
 
     def __init__(
@@ -72,14 +71,12 @@ class ResultSearch:
         count: int,
         module_of: Callable[[int], Module],
         *,
-        seed: int = 0,
         tolerances: Tolerances = DEFAULT_TOLERANCES,
         options: RunOptions = DEFAULT_OPTIONS,
         advance: Callable[[int], None] = lambda number: None,
     ) -> None:
         self.count = count
         self.module_of = module_of
-        self.seed = seed
         self.tolerances = tolerances
         self.options = options
         self.advance = advance
@@ -91,17 +88,18 @@ class ResultSearch:
         self.shardings: dict[int, Sharding | None] = {}
         self.precisions: dict[int, Precision | None] = {}
 
-    def run(self, *, all_steps: bool = False) -> SearchOutcome:
-        """Returns the first version whose results differ.
+    def run(self, seed: int = 0, *, all_steps: bool = False) -> SearchOutcome:
+        """Returns the first version whose results differ on random inputs.
 
         Unless `all_steps` is set, assumes that a difference lasts until the float types change, and
-        searches by bisection.
+        searches by bisection. May be called for several seeds.
         """
+        self.seed = seed
+        self.compared.clear()
+        self.roundings = []
         first = next(self._usable(range(self.count), self._start), None)
-        return SearchOutcome(
-            None if first is None else self._culprit(first, self._scan if all_steps else self._bisect), first, sorted(self.compared), self.roundings,
-            [self.left_out[number] for number in sorted(self.left_out)],
-        )  # fmt: skip
+        culprit = None if first is None else self._culprit(first, self._scan if all_steps else self._bisect)
+        return SearchOutcome(culprit, sorted(self.compared), self.roundings, [self.left_out[number] for number in sorted(self.left_out)])
 
     def _culprit(self, base: int, search: Callable[[int, int], tuple[int, int | None]]) -> Culprit | None:
         while True:
@@ -171,6 +169,7 @@ class ResultSearch:
         for number in numbers:
             if number in self.left_out:
                 continue
+            self.advance(number)
             try:
                 use(number)
             except HlotoolError as error:
@@ -178,7 +177,6 @@ class ResultSearch:
             else:
                 self.compared.add(number)
                 yield number
-            self.advance(number)
 
     # ---- comparing ------------------------------------------------------------------------------
 

@@ -56,6 +56,11 @@ class DumpSequence(NamedTuple):
     files: list[str]
     names: list[DumpName | None]
 
+    @property
+    def title(self) -> str:
+        """The name of the module and the prefix of its dumps, as in `jit_f (module_0001)`."""
+        return " ".join(part for part in (self.module, f"({self.dump})" if self.dump else "") if part)
+
 
 def dump_name(path: str) -> DumpName | None:
     """Parses the name of a file; returns None if it is not the name of an XLA dump.

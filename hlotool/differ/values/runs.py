@@ -33,6 +33,10 @@ from hlotool.shapes.sharding import Sharding
 __all__ = ["Inputs", "NotComparable", "ResultDifference", "Results", "compare_results", "devices_of", "is_part_of", "partitions_of", "sharding_of"]
 
 
+# Seeds of devices are far apart, so that those of several runs do not overlap.
+_DEVICE_SEED = 7919
+
+
 class NotComparable(HlotoolError):
     """Raised if the results of two modules cannot be compared."""
 
@@ -92,7 +96,7 @@ class Inputs:
         self._values = [self._random(k) for k in range(self.replicas * (self.partitions if self.is_divided else 1))]
 
     def _random(self, number: int) -> tuple[Value, ...]:
-        return random_arguments(self.module, self.seed + 7919 * number)
+        return random_arguments(self.module, self.seed + _DEVICE_SEED * number)
 
     def partitions_of(self, module: Module) -> int:
         """Returns the number of partitions on which to run a version of the module."""
@@ -112,17 +116,23 @@ class Inputs:
         partitions = self.partitions_of(module)
         if self.is_divided and partitions != self.partitions:
             raise NotComparable(f"one module is for {self.partitions} partitions, the other one for {partitions}")
-        known = domains(module)
         lists: list[list[Value]] = [[] for _ in range(self.replicas * partitions)]
         for parameter in module.entry.parameters:
             number = source(parameter)
             for replica in range(self.replicas):
                 devices = range(replica * partitions, (replica + 1) * partitions)
                 values = self._parts(module, parameter, number, replica, partitions) if number is not None else None
+                # Generating arguments takes long, and most parameters are the same in all versions.
+                is_same = number is not None and self.module.entry.parameters[number].shape == parameter.shape
+                own = None if is_same else self._own(module, parameter, replica)
                 for k, device in enumerate(devices):
-                    own = random_argument(parameter.shape, self.seed + 7919 * replica, parameter.parameter_number or 0, known)
-                    lists[device].append(own if values is None else _convert(parameter.shape, values[k], own))
+                    lists[device].append(own if values is None else values[k] if is_same else _convert(parameter.shape, values[k], own))
         return list(lists)
+
+    def _own(self, module: Module, parameter: Instruction, replica: int) -> Value:
+        """Returns a random value for a parameter of another version."""
+        number = parameter.parameter_number or 0
+        return random_argument(parameter.shape, self.seed + _DEVICE_SEED * replica, number, domains(module))
 
     def _parts(self, module: Module, parameter: Instruction, number: int, replica: int, partitions: int) -> list[Value]:
         """Returns the value of a parameter on each partition of a replica."""
@@ -194,8 +204,8 @@ def compare_results(expected: Results, actual: Results, tolerances: Tolerances =
     """Returns the first difference between the results of two modules, or None if they agree.
 
     If only one of the modules is partitioned, its shards are compared with regions of the whole
-    arrays of the other one. Raises NotComparable if the results have different structures, or if
-    nothing says which region a shard is.
+    arrays of the other one, which are then the first side of the comparison. Raises NotComparable
+    if the results have different structures, or if nothing says which region a shard is.
     """
     if len(expected.values) > len(actual.values):
         return compare_results(actual, expected, tolerances)

@@ -117,7 +117,7 @@ def _changed(module: Module, row: Sequence[Value], unit: float) -> list[Value]:
 
 def _scale(value: Array) -> float:
     """Returns the root mean square of the finite elements of an array."""
-    magnitudes = _magnitudes(value)
+    magnitudes = np.abs(_wide(value))
     finite = magnitudes[np.isfinite(magnitudes)]
     return float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
 
@@ -125,10 +125,6 @@ def _scale(value: Array) -> float:
 def _distance(a: Array, b: Array) -> float:
     distances = np.abs(_wide(a) - _wide(b))
     return float(distances[np.isfinite(distances)].max(initial=0))
-
-
-def _magnitudes(value: Array) -> Array:
-    return np.abs(_wide(value))
 
 
 def _wide(value: Array) -> Array:
